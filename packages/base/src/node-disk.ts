@@ -1,0 +1,159 @@
+import * as fs from 'node:fs';
+import { promisify } from 'node:util';
+import type { Disk, DiskFile, DiskSpace } from './disk.ts';
+import { WebdfsError } from './errors.ts';
+
+const fsWritev = promisify(fs.writev);
+const fsRead = promisify(fs.read);
+const fsDatasync = promisify(fs.fdatasync);
+const fsSync = promisify(fs.fsync);
+const fsStat = promisify(fs.fstat);
+const fsClose = promisify(fs.close);
+const fsOpen = promisify(fs.open);
+
+/** Turns a system error into one of ours, naming what was done to which path. */
+function diskError(error: unknown, action: string, path: string): WebdfsError {
+  const system = (error as NodeJS.ErrnoException).code ?? 'unknown';
+  const message = `${action} ${path}: ${system}`;
+  if (system === 'ENOENT') return new WebdfsError('NOT_FOUND', message, { cause: error });
+  if (system === 'EEXIST') return new WebdfsError('ALREADY_EXISTS', message, { cause: error });
+  if (system === 'ENOSPC' || system === 'EDQUOT') return new WebdfsError('DISK_FULL', message, { cause: error });
+  return new WebdfsError('DISK_FAILED', message, { cause: error });
+}
+
+async function guarded<T>(action: string, path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw diskError(error, action, path);
+  }
+}
+
+class NodeDiskFile implements DiskFile {
+  readonly path: string;
+  readonly #descriptor: number;
+
+  constructor(path: string, descriptor: number) {
+    this.path = path;
+    this.#descriptor = descriptor;
+  }
+
+  writev(buffers: readonly Uint8Array[], offset: number): Promise<number> {
+    return guarded(
+      'write',
+      this.path,
+      async () => (await fsWritev(this.#descriptor, buffers as Uint8Array[], offset)).bytesWritten,
+    );
+  }
+
+  writevSync(buffers: readonly Uint8Array[], offset: number): number {
+    try {
+      return fs.writevSync(this.#descriptor, buffers, offset);
+    } catch (error) {
+      throw diskError(error, 'write', this.path);
+    }
+  }
+
+  async read(target: Uint8Array, offset: number): Promise<number> {
+    let done = 0;
+    while (done < target.length) {
+      const { bytesRead } = await guarded('read', this.path, () =>
+        fsRead(this.#descriptor, target, done, target.length - done, offset + done),
+      );
+      if (bytesRead === 0) break;
+      done += bytesRead;
+    }
+    return done;
+  }
+
+  readSync(target: Uint8Array, offset: number): number {
+    try {
+      let done = 0;
+      while (done < target.length) {
+        const count = fs.readSync(this.#descriptor, target, done, target.length - done, offset + done);
+        if (count === 0) break;
+        done += count;
+      }
+      return done;
+    } catch (error) {
+      throw diskError(error, 'read', this.path);
+    }
+  }
+
+  datasync(): Promise<void> {
+    return guarded('fdatasync', this.path, () => fsDatasync(this.#descriptor));
+  }
+
+  sync(): Promise<void> {
+    return guarded('fsync', this.path, () => fsSync(this.#descriptor));
+  }
+
+  size(): Promise<number> {
+    return guarded('stat', this.path, async () => (await fsStat(this.#descriptor)).size);
+  }
+
+  close(): Promise<void> {
+    return guarded('close', this.path, () => fsClose(this.#descriptor));
+  }
+}
+
+/** The machine's own file system. */
+export class NodeDisk implements Disk {
+  async open(path: string, mode: 'read' | 'write'): Promise<DiskFile> {
+    const descriptor = await guarded('open', path, () => fsOpen(path, mode === 'read' ? 'r' : 'r+'));
+    return new NodeDiskFile(path, descriptor);
+  }
+
+  async create(path: string): Promise<DiskFile> {
+    const descriptor = await guarded('create', path, () => fsOpen(path, 'wx+', 0o600));
+    return new NodeDiskFile(path, descriptor);
+  }
+
+  async makeFolder(path: string): Promise<void> {
+    await guarded('make folder', path, () => fs.promises.mkdir(path, { recursive: true, mode: 0o700 }));
+  }
+
+  async list(path: string): Promise<string[]> {
+    try {
+      return (await fs.promises.readdir(path)).toSorted();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw diskError(error, 'list', path);
+    }
+  }
+
+  async exists(path: string): Promise<boolean> {
+    return await fs.promises.access(path).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async rename(source: string, target: string): Promise<void> {
+    await guarded('rename', source, () => fs.promises.rename(source, target));
+  }
+
+  async unlink(path: string): Promise<void> {
+    await guarded('unlink', path, () => fs.promises.rm(path, { force: true }));
+  }
+
+  async removeFolder(path: string): Promise<void> {
+    await guarded('remove folder', path, () => fs.promises.rm(path, { force: true, recursive: true }));
+  }
+
+  async syncFolder(path: string): Promise<void> {
+    await guarded('fsync folder', path, async () => {
+      const handle = await fs.promises.open(path, 'r');
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    });
+  }
+
+  async space(path: string): Promise<DiskSpace> {
+    const facts = await guarded('statfs', path, () => fs.promises.statfs(path));
+    return { free: facts.bavail * facts.bsize, total: facts.blocks * facts.bsize };
+  }
+}
