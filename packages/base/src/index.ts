@@ -1,26 +1,8 @@
 export { assert, BrokenInvariant, unreachable } from './assert.ts';
-export {
-  compareBytes,
-  concat,
-  EMPTY,
-  equalBytes,
-  fromHex,
-  fromUtf8,
-  Reader,
-  toHex,
-  utf8,
-  Writer,
-} from './bytes.ts';
+export { compareBytes, concat, EMPTY, equalBytes, fromHex, fromUtf8, Reader, toHex, utf8, Writer } from './bytes.ts';
 export { CHUNK_BYTES, chunkSums, crc32c } from './checksum.ts';
 export { type Clock, ManualClock, sleep, systemClock, type Timer } from './clock.ts';
-export {
-  type Disk,
-  type DiskFile,
-  type DiskSpace,
-  readWhole,
-  replaceWhole,
-  writeFully,
-} from './disk.ts';
+export { type Disk, type DiskFile, type DiskSpace, readWhole, replaceWhole, writeFully } from './disk.ts';
 export {
   codeOf,
   ERROR_CODES,

@@ -14,11 +14,18 @@ export interface Log {
 const ORDER: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 /** A log that hands lines of at least `least` to `write`. Secrets are never handed to a log: callers see to that. */
-export function makeLog(options: { write: (line: string) => void; now: () => number; least?: LogLevel; fields?: LogFields }): Log {
+export function makeLog(options: {
+  write: (line: string) => void;
+  now: () => number;
+  least?: LogLevel;
+  fields?: LogFields;
+}): Log {
   const least = ORDER[options.least ?? 'info'];
   const line = (level: LogLevel, event: string, fields?: LogFields): void => {
     if (ORDER[level] < least) return;
-    options.write(JSON.stringify({ time: new Date(options.now()).toISOString(), level, event, ...options.fields, ...fields }));
+    options.write(
+      JSON.stringify({ time: new Date(options.now()).toISOString(), level, event, ...options.fields, ...fields }),
+    );
   };
   return {
     debug: (event, fields) => line('debug', event, fields),

@@ -1,0 +1,3 @@
+export * from './map-store.ts';
+export * from './map.ts';
+export * from './view.ts';

@@ -1,0 +1,81 @@
+import type { Ballot, NodeId, PolicyId, Revision } from '@webdfs/base';
+import type { Topology } from '@webdfs/placement';
+
+/** How an object is kept: whole copies on `copies` members; nothing is acknowledged by fewer than `minCopies`. */
+export interface Policy {
+  readonly id: PolicyId;
+  /** Such as `replicas=3`. */
+  readonly name: string;
+  readonly copies: number;
+  readonly minCopies: number;
+  /** Revision at which `minCopies` last changed; 0: never. Dates eligibility (protocol, section 1.3 c). */
+  readonly minCopiesSince: Revision;
+}
+
+/** The key `map`. */
+export interface ClusterMap {
+  /** 32 hex digits. */
+  readonly cluster: string;
+  readonly name: string;
+  readonly era: number;
+  /** Number of groups of every policy is 2^groupBits. */
+  readonly groupBits: number;
+  readonly policies: readonly Policy[];
+  readonly settled: Topology;
+  readonly target?: Topology;
+  /** Nodes written off. */
+  readonly out: readonly NodeId[];
+}
+
+/** The key `node/<n>`. */
+export interface NodeInfo {
+  readonly address: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Raised at every start and every `lifeMs`; also kept on the node's disk: an older one there proves an old disk. */
+  readonly life: number;
+}
+
+/** The key `live/<n>`, bound to the node's lease. Its revision is the session. */
+export interface LiveInfo {
+  readonly pid: number;
+  readonly startedMs: number;
+  /** Where clients of the gateway reach this node, `host:port`, for `status`. */
+  readonly door?: string;
+}
+
+/** The key `down/<n>`. Its revision is the mark. */
+export interface DownInfo {
+  readonly reason: string;
+  /** The session it ends; 0: none. */
+  readonly session: Revision;
+}
+
+/** The key `group/<policy>/<g>`. */
+export interface Override {
+  readonly members: readonly NodeId[];
+  readonly eligible: readonly NodeId[];
+  /** Nodes, with their sessions, that may still serve as primary. */
+  readonly from: readonly { readonly node: NodeId; readonly session: Revision }[];
+}
+
+export type GroupHealth = 'whole' | 'degraded' | 'reads-only' | 'waiting' | 'lost';
+
+/** What everybody computes from the map about one group: protocol, section 1. */
+export interface GroupView {
+  /** 0 without a primary. Equal ballots mean equal members, primary and session. */
+  readonly ballot: Ballot;
+  readonly inSync: readonly NodeId[];
+  readonly primary: NodeId | undefined;
+  /** The primary's session. */
+  readonly session: Revision;
+  /** Revision of the override, else of the slice. */
+  readonly configRevision: Revision;
+  readonly overridden: boolean;
+  readonly eligible: readonly NodeId[];
+  readonly fence: readonly { readonly node: NodeId; readonly session: Revision }[];
+  /** Where the group should be: `goal(g)`. */
+  readonly goal: readonly NodeId[];
+  readonly copies: number;
+  readonly minCopies: number;
+  readonly health: GroupHealth;
+}

@@ -1,0 +1,44 @@
+import type { GroupId, NodeId } from '@webdfs/base';
+
+/** A node's weight as 16.16 fixed point: 65 536 = 1. Integers, so that sums are the same in any order. 0 = draining. */
+export type Weight = number;
+
+export interface TopologyNode {
+  readonly id: NodeId;
+  readonly weight: Weight;
+  /** What fails together, outermost first by name: zone, rack, machine. A missing label is the node itself. */
+  readonly labels: Readonly<Partial<Record<'zone' | 'rack' | 'machine', string>>>;
+}
+
+/** Nodes added together; the order in a topology is their age, oldest first. */
+export interface Subcluster {
+  readonly id: number;
+  readonly nodes: readonly TopologyNode[];
+}
+
+/** A group placed by hand: `from` is replaced by `to`. */
+export interface Pin {
+  readonly group: GroupId;
+  readonly from: NodeId;
+  readonly to: NodeId;
+}
+
+export const ALGORITHMS = ['wrd', 'rush-r'] as const;
+export type AlgorithmName = (typeof ALGORITHMS)[number];
+
+/** Everything that decides where groups lie. Plain JSON: it is part of the map. */
+export interface Topology {
+  readonly algorithm: AlgorithmName;
+  /** Version of the algorithm; a frozen file of mappings exists for each. */
+  readonly version: 1;
+  /** Hash seed, u32. */
+  readonly seed: number;
+  /** Copies that the calibration factors are for. */
+  readonly copies: number;
+  /** The label whose values keep copies apart where there are enough; undefined: only nodes are kept apart. */
+  readonly domain?: 'zone' | 'rack' | 'machine';
+  readonly subclusters: readonly Subcluster[];
+  /** Calibration factor of each domain, 16.16 fixed point; absent: 1. Only WRD uses them. */
+  readonly factors?: Readonly<Record<string, number>>;
+  readonly pins?: readonly Pin[];
+}
