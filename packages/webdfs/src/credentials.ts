@@ -1,0 +1,82 @@
+import { codeOf, type Disk, fromUtf8, type Random, readWhole, replaceWhole, toHex, utf8, WebdfsError } from '@webdfs/base';
+
+/** The keys of the cluster's owner, as S3 knows them. */
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** Secrets that live in the data folder, mode 0600. */
+export interface Secrets extends Credentials {
+  /** 32 bytes as hex: proves that a node belongs to the cluster. */
+  readonly clusterSecret: string;
+}
+
+const FILE = 'credentials.json';
+const KEY_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+const SECRET_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-';
+
+function draw(random: Random, alphabet: string, count: number): string {
+  // both alphabets have a power of two of letters, so that a mask draws evenly
+  return Array.from(random.bytes(count), (byte) => alphabet[byte & (alphabet.length - 1)]).join('');
+}
+
+/** @throws WebdfsError BAD_CONFIG if the environment names keys that S3 clients could not use */
+export function credentialsFrom(environment: Readonly<Record<string, string | undefined>>): Credentials | undefined {
+  const accessKeyId = environment['WEBDFS_ACCESS_KEY_ID'];
+  const secretAccessKey = environment['WEBDFS_SECRET_ACCESS_KEY'];
+  if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw new WebdfsError('BAD_CONFIG', 'set both WEBDFS_ACCESS_KEY_ID and WEBDFS_SECRET_ACCESS_KEY, or neither');
+  }
+  if (!/^[\w.+-]{3,128}$/.test(accessKeyId)) {
+    throw new WebdfsError('BAD_CONFIG', 'WEBDFS_ACCESS_KEY_ID takes 3 to 128 letters, digits and . _ + -');
+  }
+  if (secretAccessKey.length < 8 || secretAccessKey.length > 128) {
+    throw new WebdfsError('BAD_CONFIG', 'WEBDFS_SECRET_ACCESS_KEY takes 8 to 128 characters');
+  }
+  return { accessKeyId, secretAccessKey };
+}
+
+/** The secrets kept in a data folder. @throws WebdfsError NOT_FOUND, CORRUPT */
+export async function readSecrets(disk: Disk, folder: string): Promise<Secrets> {
+  const text = fromUtf8(await readWhole(disk, `${folder}/${FILE}`));
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null) throw new WebdfsError('CORRUPT', `${folder}/${FILE} is no JSON object`);
+  const read = (name: keyof Secrets): string => {
+    const field: unknown = Reflect.get(value, name);
+    if (typeof field !== 'string') throw new WebdfsError('CORRUPT', `${folder}/${FILE} lacks ${name}`);
+    return field;
+  };
+  return {
+    accessKeyId: read('accessKeyId'),
+    secretAccessKey: read('secretAccessKey'),
+    clusterSecret: read('clusterSecret'),
+  };
+}
+
+/**
+ * The secrets of a data folder, made at the first start. Keys from the environment replace the kept ones, so that the
+ * command line finds them beside the data.
+ */
+export async function keepSecrets(options: {
+  disk: Disk;
+  folder: string;
+  random: Random;
+  given: Credentials | undefined;
+}): Promise<Secrets> {
+  const { disk, folder, random, given } = options;
+  const kept = await readSecrets(disk, folder).catch((error: unknown) => {
+    if (codeOf(error) === 'NOT_FOUND') return undefined;
+    throw error;
+  });
+  const secrets: Secrets = {
+    accessKeyId: given?.accessKeyId ?? kept?.accessKeyId ?? draw(random, KEY_ALPHABET, 20),
+    secretAccessKey: given?.secretAccessKey ?? kept?.secretAccessKey ?? draw(random, SECRET_ALPHABET, 40),
+    clusterSecret: kept?.clusterSecret ?? toHex(random.bytes(32)),
+  };
+  if (JSON.stringify(secrets) !== JSON.stringify(kept)) {
+    await replaceWhole(disk, folder, FILE, utf8(`${JSON.stringify(secrets, undefined, 2)}\n`));
+  }
+  return secrets;
+}
