@@ -1,0 +1,12 @@
+import { spawnSync } from 'node:child_process';
+
+/**
+ * `npm test` runs every `*.test.ts`; `npm test -- FILE …` only those. (The runner's own discovery would also take every
+ * file below `test/`, long proofs and real clients included.)
+ */
+const words = process.argv.slice(2);
+const named = words.some((word) => !word.startsWith('-'));
+const patterns = named ? [] : ['packages/*/src/**/*.test.ts', 'test/*.test.ts'];
+const flags = ['--conditions=webdfs:source', '--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec'];
+const { status } = spawnSync(process.execPath, [...flags, ...words, ...patterns], { stdio: 'inherit' });
+process.exit(status ?? 1);
