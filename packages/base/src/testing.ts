@@ -1,6 +1,9 @@
 import type { TestContext } from 'node:test';
 import { SeededRandom, SystemRandom } from './random.ts';
 
+export { type Crash, SimulatedDisk, type SimulatedDiskOptions } from './simulated-disk.ts';
+export { type DiskAction, type DiskFate, type DiskOperation, MachineStopped } from './simulated-file.ts';
+
 /**
  * The seed of a randomised test: `WEBDFS_SEED` if set, else a fresh one; printed so that the run can be repeated.
  */
