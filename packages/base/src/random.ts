@@ -16,13 +16,14 @@ export class SystemRandom implements Random {
   bytes(count: number): Uint8Array {
     if (count > 512) return new Uint8Array(randomBytes(count));
     if (this.#next + count > this.#pool.length) {
-      this.#pool = randomBytes(4096);
+      // Not the Buffer itself: its `slice` is a view, which `fill` below would wipe.
+      this.#pool = new Uint8Array(randomBytes(4096));
       this.#next = 0;
     }
     const taken = this.#pool.slice(this.#next, this.#next + count);
     this.#pool.fill(0, this.#next, this.#next + count);
     this.#next += count;
-    return new Uint8Array(taken);
+    return taken;
   }
 
   fraction(): number {
