@@ -1,0 +1,41 @@
+/**
+ * Numbers of the verbs that nodes call each other with. 1–6 come from gateways, 7–12 are replication's own, 13–16 the
+ * learners'; other rooms number theirs from 32.
+ */
+export const VERB = {
+  /** call: `WriteRequest` → `WriteAnswer` */
+  WRITE: 1,
+  /** call: `ReadRequest` → `ReadAnswer` or nothing */
+  READ: 2,
+  /** call: `ListRequest` → `NodeListAnswer` */
+  LIST: 3,
+  /** receive: a block's bytes at the primary of its group → `PutBlockAnswer` */
+  PUT_BLOCK: 4,
+  /** serve: bytes of a committed block */
+  READ_BLOCK: 5,
+  /** receive: a block's bytes from the member before, passed on to the rest of the chain */
+  STAGE: 6,
+  /** post: a batch of protocol messages (messages.ts) */
+  PROTOCOL: 7,
+  /** call: entries of a group's log, or of keys (entry-fetch.ts) */
+  FETCH_ENTRIES: 8,
+  /** serve: bytes of a block that is staged, or committed, here */
+  FETCH_STAGED: 9,
+  /** call: what this node has of a key or block, verified now */
+  VERIFY: 10,
+  /** call: `NodeStatus` as JSON */
+  STATUS: 11,
+  /** call: is an attempt named? (garbage.ts) */
+  NAMED: 12,
+  /** call, primary → learner: begin to learn a group */
+  LEARN: 13,
+  /** call, primary → learner: a page of what the group holds */
+  PAGE: 14,
+  /** call, primary → learner: a page of the group's blocks */
+  PAGE_BLOCKS: 15,
+  /** call, primary → learner: a page of the group's notes */
+  PAGE_NOTES: 16,
+} as const;
+
+/** The first number that rooms above may use. */
+export const FIRST_FREE_VERB = 32;
