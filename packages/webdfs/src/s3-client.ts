@@ -37,7 +37,7 @@ export class S3Client implements Disposable {
     this.#credentials = options.credentials;
     this.#clock = options.clock;
     this.#region = options.region ?? 'us-east-1';
-    this.#agent = new Agent({ keepAlive: true, maxSockets: options.connections ?? 16, noDelay: true });
+    this.#agent = new Agent({ keepAlive: true, maxSockets: options.connections ?? 16 });
   }
 
   [Symbol.dispose](): void {
