@@ -1,4 +1,4 @@
-import { WebdfsError } from '@webdfs/base';
+import { codeOf, WebdfsError } from '@webdfs/base';
 import type { S3Client } from '@webdfs/webdfs';
 import { parseAddress } from '../address.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
@@ -44,8 +44,9 @@ export const rm: Command = {
     }
     if (key === '') throw new UsageError(`${address} is a bucket: use rb, or -r to remove what is in it`);
     // S3 answers a delete of nothing like any other; a person who mistyped a key wants to know
-    const found = await client.call({ method: 'HEAD', bucket, key }).catch(() => undefined);
-    if (found === undefined) throw new WebdfsError('NOT_FOUND', `there is no object ${address}`);
+    await client.call({ method: 'HEAD', bucket, key }).catch((error: unknown) => {
+      throw codeOf(error) === 'NOT_FOUND' ? new WebdfsError('NOT_FOUND', `there is no object ${address}`) : error;
+    });
     await client.call({ method: 'DELETE', bucket, key });
     report(terminal, address, 1);
     return EXIT.OK;
