@@ -1,0 +1,3 @@
+export { type AccessKey, bearerTokenOf, KeyRing } from './keys.ts';
+export { pathOf, presign, queryOf, signRequest, type SigningRequest } from './s3/signer.ts';
+export { deriveSigningKey, EMPTY_SHA256, UNSIGNED_PAYLOAD } from './s3/sigv4.ts';
