@@ -52,19 +52,21 @@ function fewerWithout(i: number, before: Float64Array, after: Float64Array, copi
 
 /**
  * The probability that each item is among the first `copies` to arrive, when item i arrives after an exponential time of
- * rate λ_i: the integral over its own time t of λ e^(−λt) · P(fewer than `copies` others by t), by midpoints of t = y/(1 − y).
+ * rate λ_i: the integral over its own time t of λ e^(−λt) · P(fewer than `copies` others by t), by midpoints of
+ * t = τ · y/(1 − y), where τ is about when the last of the first arrives.
  */
 export function inclusions(rates: readonly number[], copies: number): number[] {
   const count = rates.length;
   const sums = Array.from({ length: count }, () => 0);
   const chances = new Float64Array(count);
+  const scale = copies / rates.reduce((sum, rate) => sum + rate, 0);
   for (let step = 0; step < MIDPOINTS; step++) {
     const y = (step + 0.5) / MIDPOINTS;
-    const t = y / (1 - y);
+    const t = (scale * y) / (1 - y);
     for (const [i, rate] of rates.entries()) chances[i] = -Math.expm1(-rate * t);
     const before = arrivals(chances, copies);
     const after = arrivals(chances.toReversed(), copies);
-    const width = 1 / (MIDPOINTS * (1 - y) * (1 - y));
+    const width = scale / (MIDPOINTS * (1 - y) * (1 - y));
     for (const [i, rate] of rates.entries()) {
       sums[i]! += rate * Math.exp(-rate * t) * width * fewerWithout(i, before, after, copies, count);
     }

@@ -1,0 +1,50 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { ALGORITHMS, calibrate, type AlgorithmName, place, type Topology } from '@webdfs/placement';
+import { foundingTopology, subclusterOf } from '@webdfs/placement/conformance';
+
+/**
+ * Writes the frozen mappings of placement algorithms that have none yet. A file that exists is left alone: a mapping
+ * that changed is a bug, or a new version of the algorithm with a file of its own.
+ */
+const GROUPS = 64;
+const COPIES = 4;
+
+/** The founding set-up, calibrated, with pins; and five unlike racks with a drained node. */
+function topologies(algorithm: AlgorithmName): Topology[] {
+  const founding = calibrate(foundingTopology(algorithm, 0x5eed));
+  const [from] = place(founding, 3 as never, 1);
+  const racks: Topology = {
+    algorithm,
+    version: 1,
+    seed: 0xffff_ffff,
+    copies: 3,
+    domain: 'rack',
+    subclusters: [
+      subclusterOf(4, { firstId: 100, count: 4, weight: 1, labels: { rack: 'a' } }),
+      subclusterOf(2, { firstId: 60_000, count: 3, weight: 2.5, labels: { rack: 'b' } }),
+      subclusterOf(9, { firstId: 7, count: 1, weight: 0, labels: { rack: 'c' } }),
+      subclusterOf(11, { firstId: 300, count: 6, weight: 0.75, labels: { rack: 'c' } }),
+      subclusterOf(1, { firstId: 20, count: 2, weight: 4 }),
+    ],
+  };
+  const pins = [1, 2, 6, 11].map((to) => ({ group: 3 as never, from: from!, to: to as never }));
+  return [{ ...founding, pins: pins.slice(0, 1) }, calibrate(racks)];
+}
+
+for (const algorithm of ALGORITHMS) {
+  const path = new URL(`../packages/placement/src/golden/${algorithm}-v1.json`, import.meta.url);
+  if (existsSync(path)) {
+    console.log(`${algorithm}: exists, left alone`);
+    continue;
+  }
+  const maps = topologies(algorithm).map((topology) => ({
+    topology,
+    lists: Array.from({ length: GROUPS }, (_, group) => place(topology, group as never, COPIES)),
+  }));
+  const text = maps.map(({ topology, lists }) => {
+    const rows = lists.map((list) => JSON.stringify(list)).join(',\n');
+    return `{"topology":${JSON.stringify(topology)},\n"lists":[\n${rows}]}`;
+  });
+  writeFileSync(path, `{"maps":[\n${text.join(',\n')}]}\n`);
+  console.log(`${algorithm}: written`);
+}
