@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Clock, messageOf, WebdfsError } from '@webdfs/base';
-import { signRequest } from '@webdfs/gateway';
+import { pathOf, queryOf, signRequest } from '@webdfs/gateway';
 import type { Credentials } from './credentials.ts';
 import { elementsOf, errorOf, type ListAnswer, listOf, textOf } from './s3-answers.ts';
 
@@ -46,7 +46,7 @@ export class S3Client implements Disposable {
 
   /** Sends a request and gives the answer's head; the caller consumes the body. @throws UNAVAILABLE if nobody answers */
   async send(request: S3Request): Promise<IncomingMessage> {
-    const path = pathOf(request);
+    const path = request.bucket === undefined ? '/' : pathOf(request.bucket, request.key);
     const hash = request.payloadHash ?? (request.body === undefined ? EMPTY_SHA256 : 'UNSIGNED-PAYLOAD');
     const size = request.body instanceof Uint8Array ? request.body.length : (request.size ?? 0);
     const headers = signRequest({
@@ -60,7 +60,7 @@ export class S3Client implements Disposable {
       region: this.#region,
       nowMs: this.#clock.now(),
     });
-    const query = new URLSearchParams(request.query).toString().replaceAll('+', '%20');
+    const query = queryOf(request.query ?? {});
     return await this.#exchange(request, query === '' ? path : `${path}?${query}`, headers);
   }
 
@@ -140,20 +140,6 @@ export class S3Client implements Disposable {
       token = page.next;
     } while (token !== undefined);
   }
-}
-
-function pathOf(request: S3Request): string {
-  if (request.bucket === undefined) return '/';
-  const key = request.key === undefined ? '' : `/${request.key.split('/').map(encodeSegment).join('/')}`;
-  return `/${request.bucket}${key}`;
-}
-
-/** S3's own encoding of a path segment: all but unreserved characters, upper-case hex. */
-function encodeSegment(segment: string): string {
-  return encodeURIComponent(segment).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.codePointAt(0)!.toString(16).toUpperCase()}`,
-  );
 }
 
 function describe(request: S3Request): string {

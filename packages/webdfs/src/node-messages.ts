@@ -1,0 +1,21 @@
+/** What the supervisor and its node processes say to each other over their IPC channel. */
+
+export type FromNode =
+  /** The door is open and every group this node is primary of is served. */
+  | { readonly type: 'ready'; readonly address: string }
+  /** Once a second: the event loop turns. */
+  | { readonly type: 'beat' };
+
+export type ToNode = { readonly type: 'stop' };
+
+export const BEAT_MS = 1_000;
+
+export function isFromNode(message: unknown): message is FromNode {
+  if (typeof message !== 'object' || message === null || !('type' in message)) return false;
+  if (message.type === 'ready') return 'address' in message && typeof message.address === 'string';
+  return message.type === 'beat';
+}
+
+export function isToNode(message: unknown): message is ToNode {
+  return typeof message === 'object' && message !== null && 'type' in message && message.type === 'stop';
+}
