@@ -1,0 +1,150 @@
+import { cpus } from 'node:os';
+import type { Clock, Random } from '@webdfs/base';
+import { atMost, BENCH_EXIT, type Check } from './check.ts';
+import { busyTicks, usageOf } from './process-usage.ts';
+import { type Body, bodyOf, S3Load, type S3Target } from './s3-load.ts';
+
+/**
+ * `webdfs bench object`: PUT and GET of four sizes at two numbers of connections, against one or several S3 endpoints
+ * with the same client, one after another within each cell of the table. The figure that holds on a shared machine is the
+ * servers' CPU time per operation; rates and latencies are what was left of the machine.
+ */
+
+export interface MeasuredTarget extends S3Target {
+  /** All processes of the server, or none if it runs elsewhere: no CPU figures then. Asked before each measurement. */
+  readonly pids: () => Promise<readonly number[]>;
+}
+
+export interface ObjectBenchOptions {
+  readonly targets: readonly MeasuredTarget[];
+  readonly sizes: readonly number[];
+  readonly connections: readonly number[];
+  /** Time of each measurement; a third of it goes before as warm-up. */
+  readonly seconds: number;
+  /** Times each measurement is taken; the one with the median CPU counts. */
+  readonly rounds: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly onRow: (row: ObjectRow) => void;
+}
+
+export interface ObjectRow {
+  readonly target: string;
+  readonly operation: 'PUT' | 'GET';
+  readonly size: number;
+  readonly connections: number;
+  readonly operationsPerSecond: number;
+  readonly megabytesPerSecond: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  /** Of all server processes, milliseconds per operation; undefined without pids. */
+  readonly cpuMs: number | undefined;
+  readonly errors: number;
+  readonly firstError: string | undefined;
+}
+
+export interface ObjectReport {
+  readonly machine: { readonly cpu: string; readonly cores: number; readonly node: string };
+  readonly rows: readonly ObjectRow[];
+  readonly checks: readonly Check[];
+  readonly valid: boolean;
+  readonly exitCode: number;
+}
+
+/** CPU per operation against radosgw in the same run, by operation and size. */
+export const GATES: readonly { operation: 'PUT' | 'GET'; size: number; ratio: number }[] = [
+  { operation: 'PUT', size: 4096, ratio: 1 / 12 },
+  { operation: 'GET', size: 4096, ratio: 1 / 6 },
+  { operation: 'PUT', size: 131_072, ratio: 1 / 6 },
+  { operation: 'GET', size: 131_072, ratio: 1 / 4 },
+  { operation: 'PUT', size: 10_485_760, ratio: 0.55 },
+  { operation: 'GET', size: 10_485_760, ratio: 0.4 },
+];
+
+const BUCKET = 'webdfs-bench';
+
+async function measure(options: ObjectBenchOptions, cell: {
+  target: MeasuredTarget;
+  load: S3Load;
+  operation: 'PUT' | 'GET';
+  body: Body;
+  connections: number;
+}): Promise<ObjectRow> {
+  const { target, load, operation, body, connections } = cell;
+  await load.run({ operation, body, connections, seconds: options.seconds / 3 });
+  const pids = await target.pids();
+  const before = pids.length === 0 ? 0 : usageOf(pids).cpuMs;
+  const result = await load.run({ operation, body, connections, seconds: options.seconds });
+  const cpuMs = pids.length === 0 ? undefined : (usageOf(pids).cpuMs - before) / result.operations;
+  return {
+    target: target.name,
+    operation,
+    size: body.bytes.length,
+    connections,
+    operationsPerSecond: result.operations / result.seconds,
+    megabytesPerSecond: (result.operations * body.bytes.length) / result.seconds / 1e6,
+    p50: result.p50,
+    p95: result.p95,
+    p99: result.p99,
+    cpuMs,
+    errors: result.errors,
+    firstError: result.firstError,
+  };
+}
+
+function median(rows: readonly ObjectRow[]): ObjectRow {
+  const sorted = rows.toSorted((a, b) => (a.cpuMs ?? a.p50) - (b.cpuMs ?? b.p50));
+  return sorted[Math.floor((sorted.length - 1) / 2)]!;
+}
+
+/** The gates, for the first target against `radosgw`, at the smallest number of connections both were measured with. */
+export function checksOf(rows: readonly ObjectRow[], subject: string, rival: string): Check[] {
+  const checks: Check[] = [];
+  for (const gate of GATES) {
+    const find = (name: string): ObjectRow | undefined =>
+      rows
+        .filter((row) => row.target === name && row.operation === gate.operation && row.size === gate.size)
+        .toSorted((a, b) => a.connections - b.connections)[0];
+    const ours = find(subject)?.cpuMs;
+    const theirs = find(rival)?.cpuMs;
+    if (ours === undefined || theirs === undefined) continue;
+    checks.push(atMost(`${gate.operation} ${gate.size} B: CPU per operation, ${subject} / ${rival}`, ours / theirs, gate.ratio, 'ratio'));
+  }
+  return checks;
+}
+
+export async function benchObjects(options: ObjectBenchOptions): Promise<ObjectReport> {
+  const rows: ObjectRow[] = [];
+  const idleBefore = busyTicks();
+  for (const size of options.sizes) {
+    const body = bodyOf(size, options.random);
+    for (const connections of options.connections) {
+      for (const operation of ['PUT', 'GET'] as const) {
+        for (const target of options.targets) {
+          using load = new S3Load({ target, bucket: BUCKET, connections, clock: options.clock, random: options.random });
+          await load.makeBucket();
+          if (operation === 'GET') await load.fill(body, connections);
+          const rounds: ObjectRow[] = [];
+          for (let round = 0; round < options.rounds; round++) {
+            rounds.push(await measure(options, { target, load, operation, body, connections }));
+          }
+          const row = median(rounds);
+          rows.push(row);
+          options.onRow(row);
+        }
+      }
+    }
+  }
+  const idleAfter = busyTicks();
+  const checks = checksOf(rows, options.targets[0]!.name, 'radosgw');
+  const valid = rows.every((row) => row.errors === 0) && idleAfter.all > idleBefore.all;
+  const passed = checks.every((check) => check.pass);
+  return {
+    machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.versions.node },
+    rows,
+    checks,
+    valid,
+    exitCode: !valid ? BENCH_EXIT.INVALID : passed ? BENCH_EXIT.PASS : BENCH_EXIT.FAIL,
+  };
+}
