@@ -1,2 +1,79 @@
-export * from './record.ts';
-export * from './requests.ts';
+export {
+  type BlockOwner,
+  decodePutBlock,
+  decodePutBlockAnswer,
+  decodeReadBlock,
+  encodePutBlock,
+  encodePutBlockAnswer,
+  encodeReadBlock,
+  MAX_BLOCK_BYTES,
+  packBlockOwner,
+  type PutBlockAnswer,
+  type PutBlockHead,
+  type ReadBlockHead,
+  unpackBlockOwner,
+} from './block-codec.ts';
+export {
+  decodeListAnswer,
+  decodeListRequest,
+  encodeListAnswer,
+  encodeListRequest,
+  GroupSet,
+  MAX_LIST_ROWS,
+  type NodeListAnswer,
+  type NodeListRequest,
+} from './list-codec.ts';
+export { behindPrefix, listPage, type ListSource } from './list-page.ts';
+export { BLOCK_BYTES, INLINE_BYTES, REPLICA_DEFAULTS, type ReplicaParameters } from './parameters.ts';
+export {
+  ATTEMPT_BYTES,
+  etagOf,
+  type Layout,
+  MAX_PARTS,
+  packOwner,
+  packSummary,
+  type Part,
+  type Summary,
+  unpackOwner,
+  unpackSummary,
+} from './record.ts';
+export {
+  type Arrived,
+  type ArrivedWrite,
+  decodeReadAnswer,
+  decodeReadRequest,
+  decodeWriteAnswer,
+  decodeWriteRequest,
+  encodeReadAnswer,
+  encodeReadRequest,
+  encodeWriteAnswer,
+  encodeWriteRequest,
+} from './request-codec.ts';
+export type {
+  Conditions,
+  ListPage,
+  ListRequest,
+  ListRow,
+  ReadAnswer,
+  ReadRequest,
+  Requirement,
+  WriteAnswer,
+  WriteRequest,
+} from './requests.ts';
+export {
+  type CatchUpStatus,
+  decodeStatusAnswer,
+  encodeStatusAnswer,
+  encodeStatusRequest,
+  type NodeStatus,
+} from './status-codec.ts';
+export { FIRST_FREE_VERB, VERB } from './verbs.ts';
+export {
+  decodeVerifyAnswer,
+  decodeVerifyRequest,
+  encodeVerifyAnswer,
+  encodeVerifyRequest,
+  MAX_VERIFY_ITEMS,
+  type VerifyItem,
+  type VerifyResult,
+} from './verify-codec.ts';
