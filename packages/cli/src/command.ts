@@ -17,6 +17,8 @@ export const EXIT = {
 export interface Arguments {
   readonly positionals: readonly string[];
   text(name: string): string | undefined;
+  /** All values of an option that may be repeated. */
+  texts(name: string): string[];
   flag(name: string): boolean;
   /** @throws UsageError if given and not a whole number within the bounds */
   count(name: string, fallback: number, bounds: { least: number; most: number }): number;
@@ -59,6 +61,10 @@ export function parseArguments(command: Command, words: readonly string[]): Argu
     text(name) {
       const value = values[name];
       return typeof value === 'string' ? value : undefined;
+    },
+    texts(name) {
+      const value = values[name];
+      return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
     },
     flag: (name) => values[name] === true,
     count(name, fallback, bounds) {

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { makeLog, NodeDisk, systemClock, SystemRandom, WebdfsError } from '@webdfs/base';
+import { WebdfsError } from '@webdfs/base';
 import { credentialsFrom, type RunningCluster, startCluster } from '@webdfs/webdfs';
+import { clusterDefaults } from '../cluster-defaults.ts';
 import { type Arguments, type Command, EXIT, UsageError } from '../command.ts';
 import { DEFAULT_DATA } from '../remote.ts';
-import { logLevelOf } from '../log-level.ts';
 import { printJson, printLine, type Terminal } from '../terminal.ts';
 
 function placementOf(args: Arguments): 'wrd' | 'rush-r' {
@@ -67,13 +67,9 @@ export const up: Command = {
     const nodes = args.count('nodes', 3, { least: 1, most: 64 });
     const replicas = args.count('replicas', Math.min(3, nodes), { least: 1, most: 8 });
     if (replicas > nodes) throw new UsageError(`--replicas ${replicas} needs at least ${replicas} nodes, there are ${nodes}`);
-    const log = makeLog({
-      write: (line) => terminal.errors.write(`${line}\n`),
-      now: () => systemClock.now(),
-      least: logLevelOf(terminal.environment),
-      fields: { process: 'supervisor' },
-    });
+    const port = args.count('port', 9000, { least: 1, most: 65_535 });
     const cluster = await startCluster({
+      ...(await clusterDefaults(terminal, port)),
       folder: resolve(args.text('data') ?? DEFAULT_DATA),
       nodes,
       nodesGiven: args.text('nodes') !== undefined,
@@ -82,16 +78,8 @@ export const up: Command = {
       placement: placementOf(args),
       placementGiven: args.text('placement') !== undefined,
       host: args.text('host') ?? '127.0.0.1',
-      port: args.count('port', 9000, { least: 1, most: 65_535 }),
       credentials: credentialsFrom(terminal.environment),
       buckets: bucketsOf(terminal),
-      environment: terminal.environment,
-      program: [process.execPath, ...process.execArgv, process.argv[1]!, 'node'],
-      disk: new NodeDisk(),
-      clock: systemClock,
-      random: new SystemRandom(),
-      log,
-      signal: terminal.signal,
     });
     try {
       announce(cluster, terminal);

@@ -1,0 +1,40 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { makeLog, NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
+import type { ClusterOptions } from '@webdfs/webdfs';
+import { logLevelOf } from './log-level.ts';
+import type { Terminal } from './terminal.ts';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  return address !== null && typeof address === 'object' ? address.port : 0;
+}
+
+type Defaults = Omit<ClusterOptions, 'folder' | 'nodes' | 'replicas' | 'placement' | 'buckets'>;
+
+/** How this program starts clusters: its own command line for the nodes, the machine's clock, disk and chance. */
+export async function clusterDefaults(terminal: Terminal, port?: number): Promise<Defaults> {
+  return {
+    nodesGiven: false,
+    replicasGiven: false,
+    placementGiven: false,
+    host: '127.0.0.1',
+    port: port ?? (await freePort()),
+    credentials: undefined,
+    environment: terminal.environment,
+    program: [process.execPath, ...process.execArgv, process.argv[1]!, 'node'],
+    disk: new NodeDisk(),
+    clock: systemClock,
+    random: new SystemRandom(),
+    log: makeLog({
+      write: (line) => terminal.errors.write(`${line}\n`),
+      now: () => systemClock.now(),
+      least: logLevelOf(terminal.environment),
+      fields: { process: 'supervisor' },
+    }),
+    signal: terminal.signal,
+  };
+}
