@@ -61,7 +61,8 @@ export function packVolumeHead(head: VolumeHead): Uint8Array {
 export function unpackVolumeHead(source: Uint8Array, volume: number, storeId: string): VolumeHead | undefined {
   if (source.length < VOLUME_HEAD_BYTES) return undefined;
   const bytes = Buffer.from(source.buffer, source.byteOffset, VOLUME_HEAD_BYTES);
-  if (bytes.latin1Slice(0, 8) !== MAGIC || bytes.readUInt32LE(60) !== crc32c(bytes.subarray(0, 60))) return undefined;
+  if (bytes.toString('latin1', 0, 8) !== MAGIC || bytes.readUInt32LE(60) !== crc32c(bytes.subarray(0, 60)))
+    return undefined;
   const format = bytes.readUInt16LE(8);
   if (format > VOLUME_FORMAT) {
     throw new WebdfsError(

@@ -1,0 +1,182 @@
+import { type Ballot, type GroupKey, groupNumber, type Sequence } from '@webdfs/base';
+import { isVoid, type MarkContent, packMark, unpackMark, type VoidRange } from './group-mark.ts';
+import type { EntryPlace } from './index-rows.ts';
+import type { Logged } from './logged.ts';
+import type { GroupValue } from './state-rows.ts';
+import type { GroupLog, GroupMark } from './store.ts';
+
+const NOWHERE: EntryPlace = { volume: 0, place: 0, entryBytes: 0 };
+const NOTHING = new Uint8Array(0);
+
+/** Where a group stands on this node: the `g` row, the entries after its commit point, and what was void. */
+export class GroupState implements GroupKey {
+  readonly policy: GroupKey['policy'];
+  readonly group: GroupKey['group'];
+  /** Applied up to here, and the ballot of the entry there. */
+  commit: Sequence = 0;
+  commitBallot: Ballot = 0;
+  /** The commit point that was asked for: above `commit` while entries are not durable yet. */
+  target: Sequence = 0;
+  /** The last durable entry ever seen that is not void, from the index and the volumes together. */
+  last: Sequence = 0;
+  lastBallot: Ballot = 0;
+  objects = 0;
+  blocks = 0;
+  bytes = 0;
+  digest = 0;
+  tenure = 0;
+  dropping = false;
+  mark: MarkContent = { number: 0, voids: [] };
+  markPlace: EntryPlace = NOWHERE;
+  /** Ascending, without gaps of our making; entries in flight among them. */
+  pending: Logged[] = [];
+  touched = false;
+  #markText: Uint8Array = NOTHING;
+
+  constructor(key: GroupKey) {
+    this.policy = key.policy;
+    this.group = key.group;
+  }
+
+  get voids(): readonly VoidRange[] {
+    return this.mark.voids;
+  }
+
+  isVoid(sequence: Sequence, ballot: Ballot): boolean {
+    return this.mark.voids.length > 0 && isVoid(this.mark.voids, sequence, ballot);
+  }
+
+  /** The last entry handed in, durable or not. */
+  get end(): Sequence {
+    return this.pending.at(-1)?.sequence ?? this.commit;
+  }
+
+  setMark(content: MarkContent, place: EntryPlace): void {
+    this.mark = content;
+    this.#markText = packMark(content);
+    this.markPlace = place;
+    this.touched = true;
+  }
+
+  /** Puts a pending entry in its place; returns the one that it displaces, of the same sequence. */
+  addPending(entry: Logged): Logged | undefined {
+    const { pending } = this;
+    let at = pending.length;
+    while (at > 0 && pending[at - 1]!.sequence > entry.sequence) at--;
+    const same = pending[at - 1];
+    if (same?.sequence === entry.sequence) {
+      pending[at - 1] = entry;
+      return same;
+    }
+    pending.splice(at, 0, entry);
+    return undefined;
+  }
+
+  removePending(entry: Logged): void {
+    const at = this.pending.indexOf(entry);
+    if (at >= 0) this.pending.splice(at, 1);
+  }
+
+  /** Counts an entry that has become durable. */
+  sawDurable(sequence: Sequence, ballot: Ballot): void {
+    if (sequence > this.last || (sequence === this.last && ballot > this.lastBallot)) {
+      this.last = sequence;
+      this.lastBallot = ballot;
+      this.touched = true;
+    }
+  }
+
+  /** Finds the last entry anew after some became void. */
+  recountLast(): void {
+    this.last = this.commit;
+    this.lastBallot = this.commitBallot;
+    for (const entry of this.pending) if (entry.durable) this.sawDurable(entry.sequence, entry.ballot);
+    this.touched = true;
+  }
+
+  log(): GroupLog {
+    const { last, lastBallot, commit, objects, blocks, bytes, digest } = this;
+    return { last, lastBallot, commit, objects, blocks, bytes, digest, mark: this.protocolMark };
+  }
+
+  get protocolMark(): GroupMark | undefined {
+    return this.mark.mark;
+  }
+
+  get isLearner(): boolean {
+    return this.mark.mark?.role === 'learner';
+  }
+
+  restore(row: GroupValue): void {
+    this.last = row.last;
+    this.lastBallot = row.lastBallot;
+    this.commit = row.commit;
+    this.target = row.commit;
+    this.commitBallot = row.commitBallot;
+    this.objects = row.objects;
+    this.blocks = row.blocks;
+    this.bytes = row.bytes;
+    this.digest = row.digest;
+    this.tenure = row.tenure;
+    this.dropping = row.dropping;
+    this.markPlace = row.markPlace;
+    this.#markText = row.markText;
+    if (row.markText.length > 0) this.mark = unpackMark(row.markText);
+  }
+
+  row(): GroupValue {
+    return {
+      last: this.last,
+      lastBallot: this.lastBallot,
+      commit: this.commit,
+      commitBallot: this.commitBallot,
+      objects: this.objects,
+      blocks: this.blocks,
+      bytes: this.bytes,
+      digest: this.digest,
+      tenure: this.tenure,
+      dropping: this.dropping,
+      markPlace: this.markPlace,
+      markText: this.#markText,
+    };
+  }
+}
+
+/** All groups that have anything here. */
+export class GroupTable {
+  readonly #groups = new Map<number, GroupState>();
+  readonly #touched = new Set<GroupState>();
+
+  get(key: GroupKey): GroupState | undefined {
+    return this.#groups.get(groupNumber(key));
+  }
+
+  /** The group's state, made if it was never here. */
+  need(key: GroupKey): GroupState {
+    const number = groupNumber(key);
+    let state = this.#groups.get(number);
+    if (state === undefined) {
+      state = new GroupState(key);
+      this.#groups.set(number, state);
+    }
+    return state;
+  }
+
+  all(): IterableIterator<GroupState> {
+    return this.#groups.values();
+  }
+
+  /** The group's `g` row goes with the next batch. */
+  touch(state: GroupState): void {
+    state.touched = true;
+    this.#touched.add(state);
+  }
+
+  /** Groups touched since the last call. */
+  takeTouched(): GroupState[] {
+    const taken = [...this.#touched].filter((state) => state.touched);
+    this.#touched.clear();
+    for (const state of taken) state.touched = false;
+    return taken;
+  }
+}
