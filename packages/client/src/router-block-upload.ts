@@ -6,7 +6,7 @@ import type { BlockHeader, BlockUpload } from './groups.ts';
 import { misdirected, passes, refusedAt, Retry, unavailable } from './retry.ts';
 import { primaryLink, type RouterLimits, type RouterSeams } from './router-seams.ts';
 
-/** Larger runs of bytes are sent as several pieces. */
+/** Larger runs of bytes are sent as several pieces, bytes. */
 const PIECE_BYTES = 262_144;
 /** Bytes of an upload that are kept so that a node that was asked by mistake can be replaced by the right one. */
 const REPLAY_BYTES = 1_048_576;
@@ -61,6 +61,8 @@ export function blockGroup(seams: RouterSeams, policy: PolicyId, id: Uint8Array)
 interface Attempt {
   readonly body: Outgoing;
   readonly answer: Promise<Message>;
+  /** The window is used up: `ready` comes before the next piece. */
+  full: boolean;
   failure: { readonly error: unknown } | undefined;
 }
 
@@ -78,10 +80,14 @@ export class RoutedBlockUpload implements BlockUpload {
   readonly #retry: Retry;
   readonly #sums = new RunningSums();
   #size = 0;
-  #replay: Uint8Array[] | undefined = [];
+  /** Bytes not yet sent, and before them (up to `#next`) those sent but kept. */
+  #parts: Uint8Array[] = [];
+  #next = 0;
+  /** All bytes since the first are in `#parts`. */
+  #whole = true;
   #attempt: Attempt | undefined;
-  #waiting: Promise<void> | undefined;
-  #over = false;
+  #pumping: Promise<void> | undefined;
+  #fatal: { readonly error: unknown } | undefined;
 
   constructor(seams: RouterSeams, limits: RouterLimits, target: BlockTarget) {
     this.#seams = seams;
@@ -97,32 +103,24 @@ export class RoutedBlockUpload implements BlockUpload {
     }
     this.#sums.add(bytes);
     this.#size += bytes.length;
-    if (this.#replay !== undefined) {
-      this.#replay.push(bytes);
-      if (this.#size > REPLAY_BYTES) this.#replay = undefined;
+    for (let offset = 0; offset < bytes.length; offset += PIECE_BYTES) {
+      this.#parts.push(bytes.subarray(offset, offset + PIECE_BYTES));
     }
     const attempt = this.#attempt;
-    if (attempt === undefined || attempt.failure !== undefined || this.#waiting !== undefined) {
-      return this.#wait(this.#slowly(bytes, attempt));
-    }
-    const full = send(attempt.body, bytes);
-    return full ? this.#wait(attempt.body.ready()) : undefined;
+    // the common case: nothing waits, so nothing is promised
+    if (attempt !== undefined && attempt.failure === undefined && this.#pumping === undefined) this.#send(attempt);
+    return this.#next < this.#parts.length || attempt?.full === true ? this.#pump() : undefined;
   }
 
   async finish(): Promise<{ size: number; sums: Uint32Array }> {
-    await this.#waiting;
     const sums = this.#sums.finish();
     for (;;) {
-      const attempt = this.#attempt ?? (await this.#open());
+      const attempt = await this.#sentAll();
       try {
-        if (attempt.failure !== undefined) throw attempt.failure.error;
         attempt.body.end();
         const answer = decodePutBlockAnswer(await attempt.answer);
-        this.#over = true;
-        if (answer.size !== this.#size || !equalSums(answer.sums, sums)) {
-          throw unavailable('the block that was stored is not the one that was sent');
-        }
-        return { size: this.#size, sums };
+        if (answer.size === this.#size && equalSums(answer.sums, sums)) return { size: this.#size, sums };
+        throw unavailable('the block that was stored is not the one that was sent');
       } catch (error) {
         await this.#again(error);
       }
@@ -130,62 +128,61 @@ export class RoutedBlockUpload implements BlockUpload {
   }
 
   abort(): void {
-    if (this.#over) return;
-    this.#over = true;
+    this.#fatal ??= { error: new WebdfsError('CANCELLED', 'the upload was aborted') };
     this.#attempt?.body.cancel('upload aborted');
   }
 
-  /** One promise at a time, remembered until it is settled, so that writes keep their order. */
-  #wait(work: Promise<void>): Promise<void> {
-    const waiting: Promise<void> = work.then(() => {
-      if (this.#waiting === waiting) this.#waiting = undefined;
-    });
-    this.#waiting = waiting;
-    return waiting;
-  }
-
-  async #slowly(bytes: Uint8Array, seen: Attempt | undefined): Promise<void> {
-    await this.#waiting;
+  async #sentAll(): Promise<Attempt> {
     for (;;) {
+      await this.#pump();
       const attempt = this.#attempt;
-      // a new attempt sends all that is kept, these bytes included
-      if (attempt === undefined) {
-        await this.#open();
-        return;
-      }
-      if (attempt !== seen && seen === undefined) return;
-      if (attempt.failure === undefined) {
-        if (send(attempt.body, bytes)) await attempt.body.ready();
-        return;
-      }
-      await this.#again(attempt.failure.error);
+      if (attempt !== undefined && this.#next === this.#parts.length) return attempt;
     }
   }
 
-  /** Finds a primary and sends it all that was kept so far. */
-  async #open(): Promise<Attempt> {
+  /** Sends what waits; one at a time. */
+  #pump(): Promise<void> {
+    this.#pumping ??= this.#run().finally(() => {
+      this.#pumping = undefined;
+    });
+    return this.#pumping;
+  }
+
+  async #run(): Promise<void> {
     for (;;) {
-      this.#retry.begin();
       try {
-        const attempt = this.#start();
-        this.#attempt = attempt;
-        for (const bytes of this.#replay ?? []) {
-          if (send(attempt.body, bytes)) await attempt.body.ready();
-        }
-        return attempt;
+        if (this.#fatal !== undefined) throw this.#fatal.error;
+        const attempt = (this.#attempt ??= this.#start());
+        if (attempt.failure !== undefined) throw attempt.failure.error;
+        if (attempt.full) await attempt.body.ready();
+        attempt.full = false;
+        this.#send(attempt);
+        if (this.#next === this.#parts.length && !attempt.full) return;
       } catch (error) {
         await this.#again(error);
       }
     }
   }
 
+  /** Parts until the window is used up or none is left. */
+  #send(attempt: Attempt): void {
+    while (this.#next < this.#parts.length && !attempt.full) {
+      attempt.full = !attempt.body.write(ownPiece(this.#parts[this.#next++]!));
+    }
+    if (this.#size <= REPLAY_BYTES) return;
+    this.#whole = false;
+    this.#parts = this.#parts.slice(this.#next);
+    this.#next = 0;
+  }
+
   #start(): Attempt {
+    this.#retry.begin();
     const { policy, id, header, signal } = this.#target;
     const group = blockGroup(this.#seams, policy, id);
     const message = encodePutBlock({ ...group, id, ...header }, this.#seams.map.view.revision);
     const options = { deadlineMs: this.#limits.blockMs, ...(signal && { signal }) };
     const { body, answer } = primaryLink(this.#seams, group).send(VERB.PUT_BLOCK, message, options);
-    const attempt: Attempt = { body, answer, failure: undefined };
+    const attempt: Attempt = { body, answer, full: false, failure: undefined };
     answer.catch((error: unknown) => {
       attempt.failure = { error };
     });
@@ -194,25 +191,38 @@ export class RoutedBlockUpload implements BlockUpload {
 
   /** Returns if the upload may be tried again from its first byte. @throws what ends it */
   async #again(error: unknown): Promise<void> {
-    this.#attempt?.body.cancel('tried again elsewhere');
+    const cause = await this.#why(error);
     this.#attempt = undefined;
-    if (this.#over) throw new WebdfsError('CANCELLED', 'the upload was aborted', { cause: error });
-    const refused = misdirected(error) || codeOf(error) === 'BUSY' || codeOf(error) === 'NOT_SYNCED';
-    if (!passes(error)) throw error;
-    if (refused && this.#replay !== undefined) return await this.#retry.failed(error);
-    this.#over = true;
-    if (refusedAt(error) > 0) void this.#seams.map.readThrough(refusedAt(error)).catch(() => undefined);
-    throw codeOf(error) === 'UNAVAILABLE' ? error : unavailable('the block could not be stored', error);
+    this.#next = 0;
+    try {
+      if (this.#fatal !== undefined) throw this.#fatal.error;
+      if (!passes(cause)) throw cause;
+      if (this.#whole && surelyNotDone(cause)) return await this.#retry.failed(cause);
+      const revision = refusedAt(cause);
+      if (revision > 0) void this.#seams.map.readThrough(revision).catch(() => undefined);
+      throw codeOf(cause) === 'UNAVAILABLE' ? cause : unavailable('the block could not be stored', cause);
+    } catch (final) {
+      this.#fatal = { error: final };
+      throw final;
+    }
+  }
+
+  /** A body that breaks off does so because of the answer, which says why. */
+  async #why(error: unknown): Promise<unknown> {
+    const attempt = this.#attempt;
+    if (attempt === undefined) return error;
+    attempt.body.cancel('given up');
+    const refusal: unknown = await attempt.answer.then(
+      () => undefined,
+      (why: unknown) => why,
+    );
+    return refusal === undefined || codeOf(refusal) === 'CANCELLED' ? error : refusal;
   }
 }
 
-/** True when the window is used up. */
-function send(body: Outgoing, bytes: Uint8Array): boolean {
-  let room = true;
-  for (let offset = 0; offset < bytes.length; offset += PIECE_BYTES) {
-    room = body.write(ownPiece(bytes.subarray(offset, offset + PIECE_BYTES)));
-  }
-  return !room;
+/** The receiver refused before it took the block. */
+function surelyNotDone(error: unknown): boolean {
+  return misdirected(error) || codeOf(error) === 'BUSY' || codeOf(error) === 'NOT_SYNCED';
 }
 
 function equalSums(a: Uint32Array, b: Uint32Array): boolean {
