@@ -1,1 +1,15 @@
-export * from './transport.ts';
+export { type Limits, LIMITS } from './limits.ts';
+export { MemoryNetwork, type MemoryNetworkOptions } from './memory-network.ts';
+export { openTcpTransport, type TcpTransportOptions } from './tcp-transport.ts';
+export {
+  type CallContext,
+  type CallOptions,
+  type Handlers,
+  type Incoming,
+  type Link,
+  type Message,
+  NO_ATTACHMENT,
+  type Outgoing,
+  type Piece,
+  type Transport,
+} from './transport.ts';

@@ -18,6 +18,8 @@ export interface CallOptions {
   /** By the asker's clock, from now; at most `MAX_DEADLINE_MS`. The receiver learns what is left of it. */
   readonly deadlineMs: number;
   readonly signal?: AbortSignal;
+  /** The caller's number for this piece of work, below 2^53; travels with the call, for logs. */
+  readonly trace?: number;
 }
 
 /** The sending end of a body. */
@@ -63,6 +65,8 @@ export interface CallContext {
   /** Aborted when the asker gave up or its time is over. */
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
+  /** The asker's number for this piece of work; 0 or absent: none. */
+  readonly trace?: number;
 }
 
 /** What a node does with what arrives. Errors thrown travel back with code, message, details and retryAfterMs. */

@@ -1,0 +1,40 @@
+import type { Clock, Log, NodeId, Random } from '@webdfs/base';
+import { type Limits, LIMITS } from './limits.ts';
+import { NodeTransport } from './node-transport.ts';
+import { TcpNetwork } from './tcp-network.ts';
+import type { Handlers } from './transport.ts';
+
+export interface TcpTransportOptions {
+  readonly self: NodeId;
+  /** 32 hex digits. */
+  readonly cluster: string;
+  /** The cluster secret, 32 random bytes. */
+  readonly secret: Uint8Array;
+  /** Secrets that peers may still have, or already have, while the secret is being changed. */
+  readonly otherSecrets?: readonly Uint8Array[];
+  readonly host: string;
+  /** 0: any that is free; `Transport.address` tells. */
+  readonly port: number;
+  readonly handlers: Handlers;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly limits?: Partial<Limits>;
+  readonly poison?: boolean;
+}
+
+/**
+ * Links over TCP. Plain: both ends prove at the start that they know the cluster secret, and whoever can write into the
+ * connection later is believed, so this is for loopback and for networks that the operator trusts.
+ *
+ * @throws BAD_CONFIG if the address cannot be listened on
+ */
+export async function openTcpTransport(options: TcpTransportOptions): Promise<NodeTransport> {
+  const network = await TcpNetwork.open(options.host, options.port);
+  return new NodeTransport({
+    ...options,
+    secrets: [options.secret, ...(options.otherSecrets ?? [])],
+    limits: { ...LIMITS, ...options.limits },
+    network,
+  });
+}
