@@ -93,7 +93,7 @@ export class DamageTable {
   /** The volume is gone, with its damage. */
   forgetVolume(volume: number): void {
     if (!this.isDamaged(volume)) return;
-    for (const damage of [...this.#known.values()]) {
+    for (const damage of this.#known.values()) {
       if (damage.volume === volume) this.#forget(volume, damage.place);
     }
   }

@@ -30,7 +30,6 @@ export class GroupState implements GroupKey {
   markPlace: EntryPlace = NOWHERE;
   /** Ascending, without gaps of our making; entries in flight among them. */
   pending: Logged[] = [];
-  touched = false;
   #markText: Uint8Array = NOTHING;
 
   constructor(key: GroupKey) {
@@ -55,7 +54,6 @@ export class GroupState implements GroupKey {
     this.mark = content;
     this.#markText = packMark(content);
     this.markPlace = place;
-    this.touched = true;
   }
 
   /** Puts a pending entry in its place; returns the one that it displaces, of the same sequence. */
@@ -82,7 +80,6 @@ export class GroupState implements GroupKey {
     if (sequence > this.last || (sequence === this.last && ballot > this.lastBallot)) {
       this.last = sequence;
       this.lastBallot = ballot;
-      this.touched = true;
     }
   }
 
@@ -91,7 +88,6 @@ export class GroupState implements GroupKey {
     this.last = this.commit;
     this.lastBallot = this.commitBallot;
     for (const entry of this.pending) if (entry.durable) this.sawDurable(entry.sequence, entry.ballot);
-    this.touched = true;
   }
 
   log(): GroupLog {
@@ -168,15 +164,13 @@ export class GroupTable {
 
   /** The group's `g` row goes with the next batch. */
   touch(state: GroupState): void {
-    state.touched = true;
     this.#touched.add(state);
   }
 
   /** Groups touched since the last call. */
   takeTouched(): GroupState[] {
-    const taken = [...this.#touched].filter((state) => state.touched);
+    const taken = [...this.#touched];
     this.#touched.clear();
-    for (const state of taken) state.touched = false;
     return taken;
   }
 }

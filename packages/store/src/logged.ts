@@ -38,8 +38,9 @@ export class Logged implements EntryFields {
   sums: Uint32Array;
   volume = 0;
   place = 0;
-  /** On stable storage. */
+  /** On stable storage, and since when (`Clock.monotonic()`). */
   durable = false;
+  durableMs = 0;
   /** The index knows of it, or need not: `v.applied` may pass it. */
   settled = false;
   /** A `q` row of it was written. */

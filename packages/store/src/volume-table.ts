@@ -26,8 +26,6 @@ export class Volume {
   tombstones = 0;
   entries = 0;
   horizon = 0;
-  /** Its `v` row must go with the next batch. */
-  touched = true;
   /** Durable entries in order of place; the index holds all before the first that is not settled. */
   readonly unsettled: Unsettled[] = [];
   #reached = VOLUME_HEAD_BYTES;
@@ -55,13 +53,6 @@ export class Volume {
   reached(place: number): void {
     assert(place >= this.#reached, 'a volume is applied upwards');
     this.#reached = place;
-    this.touched = true;
-  }
-
-  /** A row points to `bytes` more (or fewer) of this volume. */
-  addLive(bytes: number): void {
-    this.live += bytes;
-    this.touched = true;
   }
 
   /** Takes over what the index knows. */
@@ -74,7 +65,6 @@ export class Volume {
     this.entries = row.entries;
     this.horizon = row.horizon;
     this.#reached = Math.max(VOLUME_HEAD_BYTES, row.applied);
-    this.touched = false;
   }
 
   row(): VolumeValue {
@@ -97,6 +87,7 @@ export class VolumeTable {
   /** Open descriptors, least recently used first. */
   readonly #open = new Set<Volume>();
   readonly #maxOpen: number;
+  readonly #touched = new Set<Volume>();
   #highest = 0;
 
   constructor(options: {
@@ -134,6 +125,26 @@ export class VolumeTable {
     return this.#volumes.values();
   }
 
+  /** The volume's `v` row goes with the next batch. */
+  touch(volume: Volume): void {
+    this.#touched.add(volume);
+  }
+
+  /** A row points to `bytes` more (or fewer) of a volume. */
+  addLive(id: number, bytes: number): void {
+    const volume = this.#volumes.get(id);
+    if (volume === undefined) return;
+    volume.live += bytes;
+    this.#touched.add(volume);
+  }
+
+  /** Volumes touched since the last call. */
+  takeTouched(): Volume[] {
+    const taken = [...this.#touched];
+    this.#touched.clear();
+    return taken;
+  }
+
   pathOf(id: number): string {
     return `${this.folder}/${volumeFileName(id)}`;
   }
@@ -141,6 +152,7 @@ export class VolumeTable {
   add(volume: Volume): void {
     assert(!this.#volumes.has(volume.id), 'a volume is added once');
     this.#volumes.set(volume.id, volume);
+    this.#touched.add(volume);
     this.reserve(volume.id);
   }
 
@@ -243,7 +255,7 @@ export class VolumeTable {
       volume.end = end;
       volume.durable = end;
       volume.state = 'sealed';
-      volume.touched = true;
+      this.touch(volume);
     } finally {
       this.release(volume);
     }
@@ -258,6 +270,7 @@ export class VolumeTable {
     }
     volume.onFree = undefined;
     this.#volumes.delete(volume.id);
+    this.#touched.delete(volume);
     await this.#closeFile(volume);
     await this.#disk.unlink(volume.path);
   }
