@@ -27,14 +27,14 @@ export const VERB = {
   STATUS: 11,
   /** call: is an attempt named? (garbage.ts) */
   NAMED: 12,
-  /** call, primary → learner: begin to learn a group */
+  /** call, primary → learner: begin to learn these groups (learner-codec.ts) */
   LEARN: 13,
-  /** call, primary → learner: a page of what the group holds */
+  /** call, learner → primary: a page of what a group holds: its records, blocks, notes or requests */
   PAGE: 14,
-  /** call, primary → learner: a page of the group's blocks */
-  PAGE_BLOCKS: 15,
-  /** call, primary → learner: a page of the group's notes */
-  PAGE_NOTES: 16,
+  /** call, learner → primary: these groups are learned, those given up */
+  LEARNED: 15,
+  /** call: the newest entries of keys and blocks, from any member */
+  FETCH_KEYS: 16,
 } as const;
 
 /** The first number that rooms above may use. */
