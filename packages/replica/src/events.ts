@@ -1,5 +1,5 @@
 import type { Ballot, GroupKey, NodeId, Revision, Sequence, WebdfsError } from '@webdfs/base';
-import type { GroupView } from '@webdfs/cluster';
+import type { GroupView, MembershipChange, Proposal as MembershipProposal } from '@webdfs/cluster';
 import type { GroupMark, LogEntry, RecordRow } from '@webdfs/store';
 import type { ProtocolMessage } from './messages.ts';
 import type { ReplicaParameters } from './parameters.ts';
@@ -44,17 +44,6 @@ export type Outcome =
   | { readonly type: 'done'; readonly answer: WriteAnswer }
   | { readonly type: 'refused'; readonly error: WebdfsError };
 
-/** A change of one group's configuration; cluster's `propose` makes its transaction. */
-export type ConfigurationChange =
-  /** W9: one member less; `minCopies` remain. */
-  | { readonly type: 'drop'; readonly node: NodeId }
-  /** J4, J5: `members` in their new order; `learner` (if any) is among them, caught up in `session`. */
-  | {
-      readonly type: 'members';
-      readonly members: readonly NodeId[];
-      readonly learner?: { readonly node: NodeId; readonly session: Revision };
-    };
-
 export type GroupEvent =
   /** The newest view of the group, where it differs from the one before. */
   | { readonly type: 'view'; readonly view: GroupView; readonly at: number }
@@ -78,13 +67,14 @@ export type GroupEvent =
   | { readonly type: 'proposal'; readonly proposal: Proposal; readonly at: number }
   | {
       readonly type: 'transaction';
+      readonly ballot: Ballot;
       readonly id: number;
       readonly outcome: 'done' | 'failed' | 'unknown';
       readonly at: number;
     }
   /** J2: from now on `node` gets every append. Refused (effect `learner-lost`) if there is one already or nothing is served. */
   | { readonly type: 'learner-start'; readonly node: NodeId; readonly session: Revision; readonly at: number }
-  /** J4: all pages are applied and verified; `members`: the configuration to propose. */
+  /** J4: all pages are applied and verified: as soon as it has the commit point, commits wait for it and it is proposed. */
   | { readonly type: 'learner-ready'; readonly node: NodeId; readonly at: number }
   | { readonly type: 'learner-failed'; readonly node: NodeId; readonly at: number }
   /** J5 without a learner: members that hold the group become its goal (a new order, one too many). */
@@ -113,11 +103,15 @@ export type Effect =
     }
   | { readonly type: 'answer'; readonly ticket: number; readonly outcome: Outcome }
   /** Answered by `transaction`, `unknown` first if need be. */
-  | { readonly type: 'transact'; readonly id: number; readonly change: ConfigurationChange }
+  | { readonly type: 'transact'; readonly ballot: Ballot; readonly id: number; readonly plan: MembershipProposal }
+  /** Offer this again, now that what it waited for is applied. */
+  | { readonly type: 'revive'; readonly proposal: Proposal }
   /** Tell the controller. */
   | { readonly type: 'complain'; readonly node: NodeId; readonly what: string }
   /** This node's log ends below a commit point: its disk is old (T6). */
   | { readonly type: 'disk-is-old'; readonly commit: Sequence }
+  /** The learner was not added, surely: it goes on learning and may be offered again. */
+  | { readonly type: 'learner-refused'; readonly node: NodeId }
   /** The learner is out of the stream: it must begin anew. */
   | { readonly type: 'learner-lost'; readonly node: NodeId; readonly why: string }
   /** The phase changed to or from `serve`. */
@@ -138,6 +132,8 @@ export interface StepContext {
   /** Committed state. */
   readonly find: (key: Uint8Array) => RecordRow | undefined;
   readonly note: (group: GroupKey, name: Uint8Array) => Uint8Array | undefined;
+  /** cluster's `propose` by the node's map; undefined where the change makes no sense. */
+  readonly plan: (group: GroupKey, change: MembershipChange) => MembershipProposal | undefined;
   /** The disk takes no more puts. */
   readonly full: () => boolean;
   /** Bytes that other groups of this node have in flight. */

@@ -8,8 +8,8 @@ import type { Proposal } from './events.ts';
 export interface TailEntry {
   readonly sequence: Sequence;
   readonly ballot: Ballot;
-  /** 32 hex digits; empty: none. */
-  readonly requestId: string;
+  /** Its request's position in the table of requests; −1: it has none. */
+  readonly request: number;
 }
 
 /**
@@ -35,7 +35,13 @@ export interface GroupState {
   /** A mark says `member` on the disk; without it a Query is not answered yet. */
   marked: 'no' | 'asked' | 'yes';
   /** A Query that waits for the disk. */
-  asked: { ballot: Ballot; round: number } | undefined;
+  asked: number | undefined;
+  /** A cut is on its way to the disk: nothing is acknowledged before it is there. */
+  cutting: boolean;
+  /** When the next tick is due; Infinity: none is wanted. */
+  wakeAt: number;
+  /** Ballot of the entry at the commit point; 0: not known. */
+  commitBallot: Ballot;
   /** Hybrid clock of the newest entry. */
   timeMs: number;
   timeCount: number;
@@ -45,13 +51,9 @@ export interface GroupState {
 /** gather: asking for logs' ends · level: getting what this node lacks · sync: levelling the others · serve · yielded (L6). */
 export type Phase = 'gather' | 'level' | 'sync' | 'serve' | 'yielded';
 
-/** Another in-sync member, as its primary sees it. */
-export interface MemberProgress {
+/** Where the stream of appends to a node stands. */
+export interface Receiver {
   readonly node: NodeId;
-  /** query: its tail is asked for · sync: told where to cut · synced: gets appends. */
-  phase: 'query' | 'sync' | 'synced';
-  session: Revision;
-  tail: { commit: Sequence; last: Sequence; lastBallot: Ballot; runs: readonly Run[] } | undefined;
   /** Durable there up to here. */
   acked: Sequence;
   /** Sent up to here. */
@@ -63,18 +65,24 @@ export interface MemberProgress {
   sentAt: number;
 }
 
-export interface LearnerSlot {
-  readonly node: NodeId;
+/** Another in-sync member, as its primary sees it. */
+export interface MemberProgress extends Receiver {
+  /** query: its tail is asked for · sync: told where to cut · synced: gets appends. */
+  phase: 'query' | 'sync' | 'synced';
+  session: Revision;
+  tail: { commit: Sequence; last: Sequence; lastBallot: Ballot; runs: readonly Run[] } | undefined;
+  /** Number of the last Query to it. */
+  round: number;
+}
+
+export interface LearnerSlot extends Receiver {
   readonly session: Revision;
   /** Its log begins after this sequence. */
   readonly base: Sequence;
-  acked: Sequence;
-  sent: Sequence;
-  rewound: Sequence;
-  sentAt: number;
-  progressAt: number;
-  /** pending: commits wait for it (J4). */
-  state: 'learning' | 'pending';
+  /** ready: everything is there but the newest entries · pending: commits wait for it (J4). */
+  state: 'learning' | 'ready' | 'pending';
+  /** It was given up while pending: out as soon as the transaction surely failed. */
+  failed: boolean;
 }
 
 /** Who waits for an entry. */
@@ -105,11 +113,21 @@ export interface PrimaryState {
   phase: Phase;
   /** When the ballot was learned (L7). */
   readonly learnedAt: number;
-  /** Number of the last Query. */
+  /** Numbers Queries and transactions. */
   round: number;
   readonly members: Map<NodeId, MemberProgress>;
-  /** The members' latest commit point, and where the adopted log ends; set when the gathering is done. */
-  adopted: { last: Sequence; ballot: Ballot; runs: readonly Run[]; holder: NodeId; commit: Sequence } | undefined;
+  /** Where the log ends that all members are to have, and who has it; set when the gathering is done (T2). */
+  adopted:
+    | {
+        readonly holder: NodeId;
+        readonly last: Sequence;
+        readonly runs: readonly Run[];
+        /** The members' latest commit point. */
+        readonly commit: Sequence;
+        /** This node's log is the same up to here. */
+        readonly common: Sequence;
+      }
+    | undefined;
   /** Nodes of the fence that answered Release. */
   readonly released: Set<NodeId>;
   releaseAt: number;
@@ -122,8 +140,9 @@ export interface PrimaryState {
   commitTold: Sequence;
   commitDue: number;
   learner: LearnerSlot | undefined;
-  transaction: { readonly id: number; readonly type: 'drop' | 'members'; readonly node: NodeId | undefined } | undefined;
-  /** When a transaction may be tried (again), and a complaint be repeated. */
-  retryAt: number;
+  /** The change of configuration on its way; its fate is not known yet. */
+  transaction: { readonly id: number; readonly type: 'drop' | 'join' } | undefined;
+  /** When a change may be tried (again), and a complaint be repeated. */
+  changeAt: number;
   complainAt: number;
 }

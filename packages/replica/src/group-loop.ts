@@ -1,0 +1,411 @@
+import {
+  type Clock,
+  type GroupKey,
+  groupNumber,
+  type Log,
+  type NodeId,
+  type PolicyId,
+  type Revision,
+  WebdfsError,
+} from '@webdfs/base';
+import { allGroups, type GroupView, type LocalMap, type MapView, type NodeLease, propose } from '@webdfs/cluster';
+import type { LogEntry, Store } from '@webdfs/store';
+import type { Link } from '@webdfs/wire';
+import { fetchTail } from './entry-fetch.ts';
+import type { Effect, GroupEvent, Outcome, Proposal, StepContext } from './events.ts';
+import { GroupDisk } from './group-disk.ts';
+import { makeGroup } from './group-log.ts';
+import type { EngineHooks } from './hooks.ts';
+import { Outbox } from './outbox.ts';
+import type { ReplicaParameters } from './parameters.ts';
+import { RequestTable } from './request-table.ts';
+import { ServingWaits } from './serving-waits.ts';
+import type { GroupState } from './state.ts';
+import { stepGroup } from './step.ts';
+import { TickWheel } from './tick-wheel.ts';
+import { Transactor } from './transactor.ts';
+
+export interface LoopOptions {
+  readonly self: NodeId;
+  readonly store: Store;
+  readonly map: LocalMap;
+  readonly lease: NodeLease;
+  readonly link: (node: NodeId) => Link;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly parameters: ReplicaParameters;
+  readonly hooks: EngineHooks;
+  /** Gets the bytes of a block that was not staged here. */
+  readonly obtain: (entry: LogEntry) => Promise<void>;
+}
+
+/**
+ * The edge of the steps: keeps the state of every group that this node holds in sync, feeds events to the steps and performs
+ * their effects, in order.
+ */
+export class GroupLoop {
+  readonly requests: RequestTable;
+  readonly outbox: Outbox;
+  readonly waits: ServingWaits;
+  readonly #options: LoopOptions;
+  readonly #context: StepContext;
+  readonly #states = new Map<number, GroupState>();
+  readonly #disks = new Map<number, GroupDisk>();
+  readonly #opening = new Map<number, Promise<void>>();
+  readonly #tickets = new Map<number, (outcome: Outcome) => void>();
+  readonly #wheel: TickWheel<GroupState>;
+  readonly #transactor: Transactor;
+  #nextTicket = 1;
+  #session: Revision = 0;
+  #isFull = false;
+  #fullAskedAt = -Infinity;
+  #stop: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+    const { clock, parameters, lease, map, store, log } = options;
+    const session = (): Revision => lease.session;
+    this.requests = new RequestTable({ entries: parameters.requestTableEntries, keepMs: parameters.retryKeepMs });
+    this.outbox = new Outbox({ link: options.link, clock, session, postBytes: parameters.postBytes });
+    this.waits = new ServingWaits(clock, parameters);
+    this.#wheel = new TickWheel(clock, (states, at) => this.#tick(states, at));
+    this.#transactor = new Transactor({
+      map,
+      clock,
+      log,
+      outcome: ({ key, ballot, id }, outcome) => this.offer(key, { type: 'transaction', ballot, id, outcome, at: this.now() }),
+    });
+    this.#context = {
+      self: options.self,
+      parameters,
+      session,
+      revision: () => map.view.revision,
+      leaseHolds: () => lease.holds(),
+      find: (key) => store.find(key),
+      note: (group, name) => store.note(group, name),
+      plan: (group, change) => planOrNothing(map.view, group, change),
+      full: () => this.#full(),
+      flight: { bytes: 0 },
+      requests: this.requests,
+    };
+  }
+
+  now(): number {
+    return this.#options.clock.monotonic();
+  }
+
+  get flightBytes(): number {
+    return this.#context.flight.bytes;
+  }
+
+  /** Reads what the disk knows, then follows the map. Resolves when every group of this node has its state. */
+  async start(): Promise<void> {
+    const { store, map } = this.#options;
+    const known = store.requests().toSorted((a, b) => a.timeMs - b.timeMs);
+    for (const { requestId, sequence, ballot, timeMs, ...group } of known) {
+      // What is not committed comes again with the pending entries, if it still counts.
+      if (sequence > store.log(group).commit) continue;
+      this.requests.remember(group, new Uint8Array(Buffer.from(requestId, 'hex')), { sequence, ballot, timeMs });
+    }
+    this.#session = this.#context.session();
+    this.#stop = map.onChange((view, groups) => this.#onMap(view, groups));
+    this.#onMap(map.view, 'all');
+    await Promise.all(this.#opening.values());
+  }
+
+  /** Nothing happens any more; who waits is refused. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#stop?.();
+    this.#wheel.stop();
+    this.#transactor.stop();
+    this.waits.stop();
+    const error = new WebdfsError('UNAVAILABLE', 'the node is stopping');
+    for (const answer of this.#tickets.values()) answer({ type: 'refused', error });
+    this.#tickets.clear();
+  }
+
+  state(key: GroupKey): GroupState | undefined {
+    return this.#states.get(groupNumber(key));
+  }
+
+  states(): IterableIterator<GroupState> {
+    return this.#states.values();
+  }
+
+  /** Whether the group's state is being read from the disk. */
+  isOpening(key: GroupKey): boolean {
+    return this.#opening.has(groupNumber(key));
+  }
+
+  /** Resolves when nothing of the group is on its way to the disk any more, for a learner that begins there. */
+  async quiet(key: GroupKey): Promise<void> {
+    const number = groupNumber(key);
+    await this.#opening.get(number);
+    while (this.#disks.get(number)?.isIdle === false) {
+      await new Promise<void>((resolve) => void this.#options.clock.after(10, resolve));
+    }
+  }
+
+  /** The session may have changed without the map: every second, and whenever it matters. */
+  checkSession(): void {
+    if (this.#session === this.#context.session()) return;
+    this.#session = this.#context.session();
+    this.#onMap(this.#options.map.view, 'all');
+  }
+
+  /** A proposal to a group of this primary; resolves when it is committed. @throws what it was refused for */
+  propose(key: GroupKey, make: (ticket: number) => Proposal): Promise<Extract<Outcome, { type: 'done' }>['answer']> {
+    const state = this.state(key);
+    const ticket = this.#nextTicket++;
+    return new Promise((resolve, reject) => {
+      this.#tickets.set(ticket, (outcome) => {
+        if (outcome.type === 'done') resolve(outcome.answer);
+        else reject(outcome.error);
+      });
+      if (state === undefined || this.#isStopped) {
+        const details = { revision: this.#context.revision() };
+        const error = new WebdfsError('NOT_PRIMARY', `node ${this.#options.self} does not hold this group`, { details });
+        this.#answer(ticket, { type: 'refused', error });
+      } else this.step(state, { type: 'proposal', proposal: make(ticket), at: this.now() });
+    });
+  }
+
+  /** An event for a group, if this node holds it. */
+  offer(key: GroupKey, event: GroupEvent): void {
+    const state = this.state(key);
+    if (state !== undefined) this.step(state, event);
+  }
+
+  step(state: GroupState, event: GroupEvent): void {
+    if (this.#isStopped) return;
+    const effects: Effect[] = [];
+    try {
+      stepGroup(state, event, this.#context, effects);
+    } catch (error) {
+      this.#options.hooks.fatal?.(error);
+      throw error;
+    }
+    let revived: Proposal[] | undefined;
+    for (const effect of effects) {
+      if (effect.type === 'revive') (revived ??= []).push(effect.proposal);
+      else this.#perform(state, effect);
+    }
+    if (revived === undefined) return;
+    for (const proposal of revived) this.step(state, { type: 'proposal', proposal, at: event.at });
+  }
+
+  #perform(state: GroupState, effect: Exclude<Effect, { type: 'revive' }>): void {
+    const { store, hooks } = this.#options;
+    const { key } = state;
+    switch (effect.type) {
+      case 'send':
+        return this.outbox.send(effect.to, effect.message);
+      case 'append':
+        return this.#disk(key).append(effect.entry);
+      case 'cut':
+        return this.#disk(key).cut(effect.after, effect.below);
+      case 'apply':
+        return store.commit(key, effect.upTo);
+      case 'answer':
+        return this.#answer(effect.ticket, effect.outcome);
+      case 'wake':
+        return this.#wheel.put(state, effect.at);
+      case 'serving':
+        this.waits.changed(key);
+        return hooks.serving?.(key, effect.serving);
+      case 'transact': {
+        const { ballot, id, plan } = effect;
+        return this.#transactor.propose({ key, ballot, id, plan, revision: this.#context.revision() });
+      }
+      default:
+        return this.#performRare(state, effect);
+    }
+  }
+
+  #performRare(
+    state: GroupState,
+    effect: Extract<
+      Effect,
+      { type: 'mark' | 'load' | 'fetch' | 'complain' | 'disk-is-old' | 'learner-refused' | 'learner-lost' }
+    >,
+  ): void {
+    const { store, hooks, log } = this.#options;
+    const { key } = state;
+    switch (effect.type) {
+      case 'mark':
+        this.#later(store.mark(key, effect.mark), () => this.offer(key, { type: 'marked', at: this.now() }));
+        return;
+      case 'load':
+        this.#later(store.pending(key), (entries) => {
+          this.offer(key, { type: 'loaded', ballot: effect.ballot, entries, at: this.now() });
+        });
+        return;
+      case 'fetch':
+        void this.#fetch(key, effect);
+        return;
+      case 'complain':
+        log.warn('member does not follow', { policy: key.policy, group: key.group, node: effect.node, what: effect.what });
+        return hooks.complain?.(key, effect.node, effect.what);
+      case 'disk-is-old':
+        log.error('this disk lacks committed entries', { policy: key.policy, group: key.group, commit: effect.commit });
+        return hooks.diskIsOld?.(key);
+      case 'learner-refused':
+        return hooks.learnerRefused?.(key, effect.node);
+      case 'learner-lost':
+        return hooks.learnerLost?.(key, effect.node, effect.why);
+    }
+  }
+
+  async #fetch(key: GroupKey, effect: Extract<Effect, { type: 'fetch' }>): Promise<void> {
+    const { ballot, from, after, upTo } = effect;
+    let entries: readonly LogEntry[] = [];
+    try {
+      entries = await fetchTail(this.#options.link(from), key, { after, upTo });
+    } catch (error) {
+      if (!(error instanceof WebdfsError)) throw error;
+    }
+    this.offer(key, { type: 'fetched', ballot, entries, at: this.now() });
+  }
+
+  /** The disk's answer, or its end. */
+  #later<Value>(promise: Promise<Value>, then: (value: Value) => void): void {
+    void promise.then(then, (error: unknown) => this.#fatal(error));
+  }
+
+  #fatal(error: unknown): void {
+    if (this.#isStopped) return;
+    this.#options.log.error('the disk has failed', { error: String(error) });
+    this.#options.hooks.fatal?.(error);
+  }
+
+  #answer(ticket: number, outcome: Outcome): void {
+    const answer = this.#tickets.get(ticket);
+    this.#tickets.delete(ticket);
+    answer?.(outcome);
+  }
+
+  #disk(key: GroupKey): GroupDisk {
+    const number = groupNumber(key);
+    let disk = this.#disks.get(number);
+    if (disk === undefined) {
+      const { store, clock, obtain } = this.#options;
+      const durable = (upTo: number): void => {
+        if (this.#disks.get(number) === disk) this.offer(key, { type: 'durable', upTo, at: this.now() });
+      };
+      const news = { durable, failed: (error: unknown) => this.#fatal(error) };
+      disk = new GroupDisk({ store, key, clock, obtain, news });
+      this.#disks.set(number, disk);
+    }
+    return disk;
+  }
+
+  /** Asked of the store at most every 100 ms. */
+  #full(): boolean {
+    const at = this.now();
+    if (at >= this.#fullAskedAt + 100) {
+      this.#fullAskedAt = at;
+      this.#isFull = this.#options.store.facts().full;
+    }
+    return this.#isFull;
+  }
+
+  #tick(states: readonly GroupState[], at: number): void {
+    this.checkSession();
+    for (const state of states) {
+      if (this.#states.get(groupNumber(state.key)) === state && state.wakeAt <= at) this.step(state, { type: 'tick', at });
+    }
+  }
+
+  #onMap(view: MapView, groups: readonly GroupKey[] | 'all'): void {
+    for (const key of groups === 'all' ? allGroups(view.map) : groups) this.#update(key, view.group(key));
+    this.waits.mapChanged();
+  }
+
+  #update(key: GroupKey, view: GroupView): void {
+    const state = this.state(key);
+    const isMember = view.inSync.includes(this.#options.self);
+    if (state === undefined) {
+      if (isMember) this.#open(key);
+      return;
+    }
+    const { ballot } = state.view;
+    if (state.view !== view || ballot !== state.primary?.ballot) {
+      if (view.ballot !== ballot) this.#withdraw(state);
+      this.step(state, { type: 'view', view, at: this.now() });
+    }
+    if (!isMember) this.#close(state);
+  }
+
+  /** Entries that the disk was not given were not acknowledged either: a new ballot decides about them. */
+  #withdraw(state: GroupState): void {
+    const first = this.#disks.get(groupNumber(state.key))?.withdraw();
+    if (first !== undefined) this.step(state, { type: 'withdrawn', last: first - 1, at: this.now() });
+  }
+
+  #open(key: GroupKey): void {
+    const number = groupNumber(key);
+    if (this.#opening.has(number)) return;
+    const { store, hooks } = this.#options;
+    const released = hooks.learner?.release(key);
+    const log = store.log(key);
+    if (released === undefined && log.last === log.commit && !this.#disks.has(number)) return this.#begin(key, []);
+    const opening = this.#openSlowly(key, released).catch((error: unknown) => this.#fatal(error));
+    this.#opening.set(number, opening);
+  }
+
+  async #openSlowly(key: GroupKey, released: Promise<void> | undefined): Promise<void> {
+    const number = groupNumber(key);
+    await released;
+    while (this.#disks.get(number)?.isIdle === false) {
+      await new Promise<void>((resolve) => void this.#options.clock.after(10, resolve));
+    }
+    this.#disks.delete(number);
+    const pending = await this.#options.store.pending(key);
+    this.#opening.delete(number);
+    if (!this.#isStopped) this.#begin(key, pending);
+  }
+
+  #begin(key: GroupKey, pending: readonly LogEntry[]): void {
+    const { map, store, self } = this.#options;
+    const view = map.view.group(key);
+    if (!view.inSync.includes(self)) return;
+    const state = makeGroup({ key, view, log: store.log(key), pending, context: this.#context });
+    this.#states.set(groupNumber(key), state);
+    this.step(state, { type: 'view', view, at: this.now() });
+  }
+
+  /** The node left the group: what it had not committed counts no more, unless it is called back. */
+  #close(state: GroupState): void {
+    this.#withdraw(state);
+    for (const { request, ballot } of state.tail) if (request >= 0) this.requests.forget(request, ballot);
+    this.#states.delete(groupNumber(state.key));
+  }
+
+  /** For each group of a policy the ballot this node serves all keys of now, or 0 (R1, L3). */
+  servingBallots(policy: PolicyId): Float64Array {
+    const ballots = new Float64Array(2 ** this.#options.map.view.map.groupBits);
+    if (!this.#options.lease.holds()) return ballots;
+    for (const { key, primary, view, commit, last } of this.#states.values()) {
+      if (key.policy !== policy || primary?.phase !== 'serve') continue;
+      const isCertain = view.inSync.length >= view.minCopies || commit === last;
+      if (isCertain) ballots[key.group] = primary.ballot;
+    }
+    return ballots;
+  }
+}
+
+function planOrNothing(
+  view: MapView,
+  group: GroupKey,
+  change: Parameters<typeof propose>[2],
+): ReturnType<typeof propose> | undefined {
+  try {
+    return propose(view, group, change);
+  } catch (error) {
+    if (error instanceof WebdfsError) return undefined;
+    throw error;
+  }
+}
+

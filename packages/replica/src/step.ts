@@ -1,0 +1,96 @@
+import { assert, unreachable } from '@webdfs/base';
+import type { GroupView } from '@webdfs/cluster';
+import type { Effect, GroupEvent, StepContext } from './events.ts';
+import { memberDurable, stepMember } from './member.ts';
+import { arrange, failLearner, onTransaction, readyLearner, startLearner } from './membership.ts';
+import { endPrimary, onAnswer, primaryDurable, tickPrimary } from './primary.ts';
+import { onProposal } from './proposals.ts';
+import type { GroupState } from './state.ts';
+import { beginTakeover, onFetched, onLoaded, tryServe } from './takeover.ts';
+
+/**
+ * One step of a group on this node. Deterministic: changes `state` in place, pushes what is to be done to `effects`, and
+ * looks at nothing but its arguments. The engine performs the effects in their order before the next step.
+ *
+ * @throws BrokenInvariant if a rule of the protocol was broken, here or by a peer that the map vouches for
+ */
+export function stepGroup(state: GroupState, event: GroupEvent, context: StepContext, effects: Effect[]): void {
+  const turn = { context, at: event.at, effects };
+  switch (event.type) {
+    case 'view':
+      return onView(state, event.view, turn);
+    case 'message':
+      return onMessage(state, event, turn);
+    case 'durable':
+    case 'marked':
+    case 'withdrawn':
+      memberDurable(state, event, context, effects);
+      return primaryDurable(state, turn);
+    case 'loaded':
+      return onLoaded(state, event, turn);
+    case 'fetched':
+      return onFetched(state, event, turn);
+    case 'proposal':
+      return onProposal(state, event.proposal, turn);
+    case 'transaction':
+      return onTransaction(state, event, turn);
+    case 'learner-start':
+      return startLearner(state, event.node, event.session, turn);
+    case 'learner-ready':
+      return readyLearner(state, event.node, turn);
+    case 'learner-failed':
+      return failLearner(state, event.node, turn);
+    case 'arrange':
+      return arrange(state, turn);
+    case 'tick':
+      state.wakeAt = Infinity;
+      if (state.primary !== undefined) tickPrimary(state, state.primary, turn);
+      return;
+    default:
+      unreachable(event);
+  }
+}
+
+interface Turn {
+  readonly context: StepContext;
+  readonly at: number;
+  readonly effects: Effect[];
+}
+
+function onView(state: GroupState, view: GroupView, turn: Turn): void {
+  const before = state.view;
+  state.view = view;
+  if (before.ballot > 0 && view.ballot > 0) assert(view.ballot >= before.ballot, 'ballots never go back (S1)');
+  const { primary } = state;
+  const isMine = view.primary === turn.context.self && view.session === turn.context.session() && view.ballot > 0;
+  if (primary !== undefined && isMine && primary.ballot === view.ballot) {
+    assert(view.inSync.length === primary.members.size + 1, 'equal ballots mean equal members (S1)');
+    return tryServe(state, turn);
+  }
+  if (primary !== undefined) endPrimary(state, primary, turn);
+  if (view.ballot !== before.ballot) state.asked = undefined;
+  if (isMine) beginTakeover(state, turn);
+}
+
+function onMessage(state: GroupState, event: Extract<GroupEvent, { type: 'message' }>, turn: Turn): void {
+  const { message, from: node, session } = event;
+  switch (message.type) {
+    case 'query':
+    case 'sync':
+    case 'append':
+    case 'commit':
+    case 'lost':
+      return stepMember(state, message, turn.context, turn.effects);
+    case 'tail':
+    case 'ack':
+    case 'not-synced':
+    case 'released':
+      return onAnswer(state, message, { node, session }, turn);
+    case 'release':
+    case 'stale':
+      // Judged by the map alone: judge.ts.
+      return;
+    default:
+      unreachable(message);
+  }
+}
