@@ -29,21 +29,23 @@ export function decodePercent(text: string, plusIsSpace: boolean): Uint8Array | 
   let length = 0;
   for (let i = 0; i < text.length; i++) {
     let code = text.charCodeAt(i);
+    if (code <= SPACE || code >= 127) return undefined;
     if (code === PERCENT) {
-      const high = HEX_VALUE[text.charCodeAt(i + 1)] ?? 255;
-      const low = HEX_VALUE[text.charCodeAt(i + 2)] ?? 255;
-      if (i + 2 >= text.length || high === 255 || low === 255) return undefined;
-      code = high * 16 + low;
+      code = escapedAt(text, i);
+      if (code < 0) return undefined;
       i += 2;
-    } else if (code === PLUS && plusIsSpace) {
-      code = SPACE;
-    } else if (code <= SPACE || code >= 127) {
-      return undefined;
-    }
+    } else if (code === PLUS && plusIsSpace) code = SPACE;
     bytes[length++] = code;
   }
   const decoded = bytes.subarray(0, length);
   return isUtf8(decoded) ? decoded : undefined;
+}
+
+/** The byte that `%XX` stands for, or -1. */
+function escapedAt(text: string, index: number): number {
+  const high = HEX_VALUE[text.charCodeAt(index + 1)] ?? 255;
+  const low = HEX_VALUE[text.charCodeAt(index + 2)] ?? 255;
+  return high === 255 || low === 255 ? -1 : high * 16 + low;
 }
 
 /** Encodes by Signature V4's rule: everything but unreserved characters as `%XX` in capitals; `/` stays if `keepSlash`. */
