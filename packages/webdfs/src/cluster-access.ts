@@ -1,0 +1,17 @@
+import type { Clock, NodeId, PolicyId } from '@webdfs/base';
+import type { Groups, ObjectStore } from '@webdfs/client';
+import type { LocalMap } from '@webdfs/cluster';
+import type { Link } from '@webdfs/wire';
+
+/** What the reports of a node need of it. */
+export interface ClusterAccess {
+  readonly map: LocalMap;
+  readonly link: (node: NodeId) => Link;
+  readonly groups: Groups;
+  readonly objects: ObjectStore;
+  /** The policy that objects are kept by. */
+  readonly policy: PolicyId;
+  readonly clock: Clock;
+  /** Where each node keeps its data, for `status`. */
+  readonly folderOf: (node: NodeId) => string;
+}

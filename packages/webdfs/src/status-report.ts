@@ -1,0 +1,110 @@
+import { asGroupId, type NodeId } from '@webdfs/base';
+import type { MapView } from '@webdfs/cluster';
+import { decodeStatusAnswer, encodeStatusRequest, type NodeStatus, VERB } from '@webdfs/replica';
+import type { ClusterAccess } from './cluster-access.ts';
+import type { NodeReport, StatusReport } from './reports.ts';
+
+const STATUS_MS = 2_000;
+
+async function askNode(access: ClusterAccess, node: NodeId): Promise<NodeStatus | undefined> {
+  try {
+    return decodeStatusAnswer(await access.link(node).call(VERB.STATUS, encodeStatusRequest(), { deadlineMs: STATUS_MS }));
+  } catch {
+    // a node that does not answer is shown as down: that is what a status is for
+    return undefined;
+  }
+}
+
+/** Groups by node that lack it although it should hold them. */
+function missingByNode(view: MapView, access: ClusterAccess): Map<NodeId, number> {
+  const missing = new Map<NodeId, number>();
+  for (let number = 0; number < 2 ** view.map.groupBits; number++) {
+    const { goal, inSync } = view.group({ policy: access.policy, group: asGroupId(number) });
+    if (inSync.length === goal.length && inSync.every((node) => goal.includes(node))) continue;
+    for (const node of goal) if (!inSync.includes(node)) missing.set(node, (missing.get(node) ?? 0) + 1);
+  }
+  return missing;
+}
+
+function countGroups(view: MapView, access: ClusterAccess, statuses: readonly (NodeStatus | undefined)[]): StatusReport['groups'] {
+  const total = 2 ** view.map.groupBits;
+  const counts = { whole: 0, degraded: 0, 'reads-only': 0, waiting: 0, lost: 0 };
+  for (let number = 0; number < total; number++) {
+    counts[view.group({ policy: access.policy, group: asGroupId(number) }).health]++;
+  }
+  const served = statuses.reduce((sum, status) => sum + (status?.serving ?? 0), 0);
+  return {
+    total,
+    whole: counts.whole,
+    degraded: counts.degraded,
+    readsOnly: counts['reads-only'],
+    waiting: counts.waiting,
+    lost: counts.lost,
+    withoutPrimary: Math.max(0, total - served),
+  };
+}
+
+function nodeReport(access: ClusterAccess, options: { node: NodeId; status: NodeStatus | undefined; missing: number; rate: CatchUpRate }): NodeReport {
+  const { node, status, missing, rate } = options;
+  const { view } = access.map;
+  const down = view.down(node);
+  const info = view.node(node);
+  const live = view.live(node);
+  const place = { id: node, data: access.folderOf(node), ...(info === undefined ? {} : { address: info.address }) };
+  if (status === undefined || live === undefined) {
+    return { ...place, state: 'down', ...(down === undefined ? {} : { reason: down.info.reason }) };
+  }
+  return {
+    ...place,
+    state: 'up',
+    pid: status.pid,
+    objects: status.objects,
+    blocks: status.blocks,
+    bytes: status.liveBytes,
+    volumeBytes: status.volumeBytes,
+    freeBytes: status.freeBytes,
+    totalBytes: status.totalBytes,
+    full: status.full,
+    damaged: status.damaged,
+    ...(missing === 0 ? {} : { catchingUp: { groupsLeft: missing, ...rate } }),
+  };
+}
+
+interface CatchUpRate {
+  readonly bytesLeft: number;
+  readonly bytesPerSecond: number;
+  readonly secondsLeft: number;
+}
+
+/** The primaries bring learners up to date, so the rate is the sum of what they move. */
+function rateOf(statuses: readonly (NodeStatus | undefined)[]): CatchUpRate {
+  let bytesLeft = 0;
+  let bytesPerSecond = 0;
+  for (const status of statuses) {
+    bytesLeft += status?.catchUp.bytes ?? 0;
+    bytesPerSecond += status?.catchUp.bytesPerSecond ?? 0;
+  }
+  return { bytesLeft, bytesPerSecond, secondsLeft: bytesPerSecond > 0 ? bytesLeft / bytesPerSecond : 0 };
+}
+
+/** The cluster as this node sees it now. */
+export async function statusReport(access: ClusterAccess): Promise<StatusReport> {
+  const { view } = access.map;
+  const nodes = view.nodes();
+  const statuses = await Promise.all(nodes.map((node) => askNode(access, node)));
+  const missing = missingByNode(view, access);
+  const rate = rateOf(statuses);
+  const policy = view.policy(access.policy);
+  return {
+    cluster: view.map.cluster,
+    name: view.map.name,
+    epoch: view.revision,
+    placement: view.map.settled.algorithm,
+    copies: policy.copies,
+    minCopies: policy.minCopies,
+    nodes: nodes.map((node, index) =>
+      nodeReport(access, { node, status: statuses[index], missing: missing.get(node) ?? 0, rate }),
+    ),
+    groups: countGroups(view, access, statuses),
+  };
+}
