@@ -10,6 +10,7 @@ import { HttpServer, type ServerLimits, type Serving } from './http/server.ts';
 import type { KeyRing } from './keys.ts';
 import { claimsToken, plainError, servePlain } from './plain/plain-door.ts';
 import { Refusal } from './refusal.ts';
+import type { Reporter } from './reports.ts';
 import { errorAnswer, errorElement } from './s3/error-document.ts';
 import { serveS3 } from './s3/s3-door.ts';
 import { SigningKeys } from './s3/signing-keys.ts';
@@ -31,6 +32,8 @@ export interface DoorOptions {
   /** Domains for virtual-host style, `bucket.domain`; `localhost` is always one. */
   readonly domains?: readonly string[];
   readonly limits?: Partial<ServerLimits>;
+  /** What `GET /-/NAME` answers to those who hold a key. */
+  readonly reporter?: Reporter;
   /** Told of an invariant that broke while a request was served: the process should end. Default: it does, by throwing. */
   readonly onBroken?: (error: Error) => void;
 }
@@ -85,7 +88,7 @@ class Door implements Serving {
     this.#log = options.log ?? silentLog;
     const domains = ['localhost', ...(options.domains ?? [])].map((domain) => domain.toLowerCase());
     const { store, keys, region = 'us-east-1' } = options;
-    this.#context = { store, keys, region, domains, signingKeys: new SigningKeys() };
+    this.#context = { store, keys, region, domains, signingKeys: new SigningKeys(), reporter: options.reporter };
     this.#hostId = toHex(options.random.bytes(16));
     this.#common = ['x-amz-id-2', this.#hostId, 'Server', 'WebDFS'];
     const { host, port, clock, random, reusePort = false, limits } = options;

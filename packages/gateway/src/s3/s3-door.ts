@@ -3,6 +3,7 @@ import type { Exchange } from '../http/exchange.ts';
 import { addressOf, bucketOfHost, decodePath } from '../http/target.ts';
 import type { Context } from '../context.ts';
 import { Refusal } from '../refusal.ts';
+import { REPORTS, serveReport } from '../reports.ts';
 import { authenticate, type Authenticated, claimsSignature } from './authenticate.ts';
 import type { Call } from './call.ts';
 import { UNSIGNED } from './payload.ts';
@@ -17,6 +18,10 @@ export async function serveS3(exchange: Exchange, context: Context): Promise<Ans
   const found = authenticated(exchange, context);
   const path = found?.path ?? decodePath(exchange.target.path, false);
   const { bucket, key } = addressOf(path.bytes, bucketOfHost(exchange.host, context.domains));
+  if (bucket === REPORTS) {
+    if (found === undefined) throw new Refusal('AccessDenied');
+    return await serveReport(exchange, key, context.reporter);
+  }
   const { store, region } = context;
   const call: Call = {
     exchange,
