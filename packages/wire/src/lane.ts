@@ -45,7 +45,11 @@ export class Lane implements PipeUser {
     this.#packer = new Packer(options.packs, options.limits);
     this.#reader = new FrameReader(
       {
-        frame: (kind, stream, head, attached) => this.#user.frame(kind, stream, head, attached),
+        // Slabs are written again while handlers still read their messages.
+        frame: (kind, stream, head, attached) =>
+          options.slabs === undefined
+            ? this.#user.frame(kind, stream, head, attached)
+            : this.#user.frame(kind, stream, head.slice(), attached.slice()),
         data: (stream, bytes, last) => this.#user.data(stream, bytes, last),
       },
       options.limits,
@@ -126,10 +130,6 @@ export class Lane implements PipeUser {
   /** Lends bytes that came in a DATA frame. */
   lend(bytes: Uint8Array, lender: Lender): Piece {
     return this.#slabs!.lend(bytes, lender);
-  }
-
-  get receivesBodies(): boolean {
-    return this.#slabs !== undefined;
   }
 
   /** Something waits to be sent: it leaves at the end of this turn. */

@@ -50,11 +50,6 @@ export class PeerLink implements Link {
     return this.#messages !== undefined;
   }
 
-  /** Requests of the peer that are under work here. */
-  get working(): number {
-    return (this.#messages?.working ?? 0) + (this.#reader?.working ?? 0) + (this.#writer?.working ?? 0);
-  }
-
   call(verb: number, message: Message, options: CallOptions): Promise<Message> {
     const refusal = checkOptions(options, this.#options.limits) ?? this.#lost();
     if (refusal !== undefined) return Promise.reject(refusal);

@@ -117,18 +117,21 @@ class Flow {
   #pass(parcel: Parcel): void {
     const { bytes } = parcel;
     let at = 0;
-    while (at < bytes.length && !this.#paused && !this.#over) {
-      const space = this.user?.space?.();
-      const part = bytes.subarray(at, space === undefined ? bytes.length : at + space.length);
-      at += part.length;
-      this.#underWay -= part.length;
-      space?.set(part);
-      if (this.user?.received(space === undefined ? part : space.subarray(0, part.length)) === false) {
-        this.#paused = true;
-      }
-    }
+    while (at < bytes.length && !this.#paused && !this.#over) at += this.#passPart(bytes.subarray(at));
     if (at < bytes.length && !this.#over) this.#parcels.unshift({ ...parcel, bytes: bytes.subarray(at) });
     else if (parcel.left !== undefined) queueMicrotask(parcel.left);
+  }
+
+  /** One read of the user: returns how many bytes it had room for. */
+  #passPart(bytes: Uint8Array): number {
+    const space = this.user?.space?.();
+    const part = space === undefined ? bytes : bytes.subarray(0, space.length);
+    space?.set(part);
+    this.#underWay -= part.length;
+    if (this.user?.received(space === undefined ? part : space.subarray(0, part.length)) === false) {
+      this.#paused = true;
+    }
+    return part.length;
   }
 
   get over(): boolean {

@@ -18,8 +18,9 @@ import { PackPool } from './packer.ts';
 import type { Network, Pipe, PipeUser } from './pipe.ts';
 import { Redial } from './redial.ts';
 import { SelfLink } from './self-link.ts';
-import { type Role, Session } from './session.ts';
+import { Session } from './session.ts';
 import { SlabPool } from './slabs.ts';
+import type { Role } from './stream-host.ts';
 import type { Handlers, Link, Transport } from './transport.ts';
 
 export interface NodeTransportOptions {

@@ -3,13 +3,13 @@ import { KIND, type Kind } from './frame.ts';
 import type { Lane } from './lane.ts';
 import type { Limits } from './limits.ts';
 import { type CallHead, checkMessage, packError, readCallHead, readCallMessage, REPLY_HEAD_BYTES } from './message.ts';
-import type { IncomingBody } from './incoming.ts';
 import { OutgoingBody } from './outgoing.ts';
 import { handlerError, Served } from './served.ts';
+import type { Role, StreamHost } from './stream-host.ts';
 import type { Handlers, Message } from './transport.ts';
 
 export interface ServedOptions {
-  readonly role: 'messages' | 'reader' | 'writer';
+  readonly role: Role;
   readonly peer: NodeId;
   readonly handlers: Handlers;
   readonly clock: Clock;
@@ -17,35 +17,20 @@ export interface ServedOptions {
   readonly log: Log;
 }
 
-/** What the table needs of the session it belongs to. */
-export interface ServedHost {
-  watch(due: number): void;
-  incoming(
-    window: number,
-    stream: { stream: () => number; onCancel: (reason: string) => void; onDone: () => void },
-  ): IncomingBody;
-  carry(body: OutgoingBody, stream: number, credit: number): void;
-  drop(body: OutgoingBody): void;
-}
-
 /** What a peer asked of this node over one lane. */
 export class ServedTable {
   readonly #lane: Lane;
-  readonly #host: ServedHost;
+  readonly #host: StreamHost;
   readonly #options: ServedOptions;
   readonly #served = new Map<number, Served>();
   /** Handlers that have not settled, also those for whom nobody waits any more; and the bytes of their requests. */
   #working = 0;
   #workingBytes = 0;
 
-  constructor(lane: Lane, host: ServedHost, options: ServedOptions) {
+  constructor(lane: Lane, host: StreamHost, options: ServedOptions) {
     this.#lane = lane;
     this.#host = host;
     this.#options = options;
-  }
-
-  get working(): number {
-    return this.#working;
   }
 
   get(stream: number): Served | undefined {
