@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { toHex, utf8 } from './bytes.ts';
+import { Crc64Nvme } from './crc64.ts';
+import { seedOf } from './testing.ts';
+
+/** Bit by bit, from the definition. */
+function slow(bytes: Uint8Array): string {
+  let crc = 0xffff_ffff_ffff_ffffn;
+  for (const byte of bytes) {
+    crc ^= BigInt(byte);
+    for (let bit = 0; bit < 8; bit++) crc = (crc & 1n) === 0n ? crc >> 1n : (crc >> 1n) ^ 0x9a6c9329ac4bc9b5n;
+  }
+  return (crc ^ 0xffff_ffff_ffff_ffffn).toString(16).padStart(16, '0');
+}
+
+test('the check value of CRC-64/NVME', () => {
+  assert.equal(toHex(new Crc64Nvme().update(utf8('123456789')).digest()), 'ae8b14860a799888');
+  assert.equal(toHex(new Crc64Nvme().digest()), '0000000000000000');
+});
+
+test('agrees with the definition for any bytes in any pieces', (t) => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), fc.array(fc.nat(300)), (bytes, cuts) => {
+      const crc = new Crc64Nvme();
+      let from = 0;
+      for (const cut of [...cuts.toSorted((a, b) => a - b), bytes.length]) {
+        crc.update(bytes.subarray(from, cut));
+        from = Math.max(from, Math.min(cut, bytes.length));
+      }
+      assert.equal(toHex(crc.digest()), slow(bytes));
+    }),
+    { seed: seedOf(t), numRuns: 200 },
+  );
+});
