@@ -13,7 +13,11 @@ export const REPORTS = '-';
 export type Reporter = (name: string, parameter: (name: string) => string | undefined) => Promise<unknown>;
 
 /** Answers `GET /-/NAME`. Only for those who hold a key: the caller has seen to that. @throws Refusal */
-export async function serveReport(exchange: Exchange, key: Uint8Array, reporter: Reporter | undefined): Promise<Answer> {
+export async function serveReport(
+  exchange: Exchange,
+  key: Uint8Array,
+  reporter: Reporter | undefined,
+): Promise<Answer> {
   if (exchange.method !== 'GET') throw new Refusal('MethodNotAllowed');
   const report = await reporter?.(fromUtf8(key), (name) => exchange.query.get(name));
   if (report === undefined) throw new Refusal('NoSuchKey');

@@ -1,6 +1,7 @@
 import { utf8 } from '@webdfs/base';
 import { amzDate } from '../http/dates.ts';
 import { encodePercent } from '../http/percent.ts';
+import { decodePath } from '../http/target.ts';
 import type { AccessKey } from '../keys.ts';
 import {
   ALGORITHM,
@@ -19,7 +20,7 @@ export interface SigningRequest {
   readonly method: string;
   /** With the port, if it is not the scheme's own. */
   readonly host: string;
-  /** Encoded, see `pathOf`. */
+  /** Encoded, see `pathOf`; what was left unencoded is signed as if it were not. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Header names in any case; all of them are signed. */
@@ -59,7 +60,7 @@ function sign(request: SigningRequest, date: string, headers: Readonly<Record<st
   const signed = Object.keys(headers).toSorted();
   const canonical = canonicalRequest({
     method: request.method,
-    path: request.path,
+    path: decodePath(request.path, false).canonical,
     query,
     signed,
     header: (name) => headers[name] ?? '',
