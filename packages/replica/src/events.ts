@@ -15,7 +15,14 @@ import type { WriteAnswer, WriteRequest } from './requests.ts';
 
 /** Something to be given a place in a group's log. The answer comes as an effect `answer` with the same `ticket`. */
 export type Proposal =
-  | { readonly type: 'write'; readonly ticket: number; readonly request: WriteRequest; readonly nowMs: number }
+  | {
+      readonly type: 'write';
+      readonly ticket: number;
+      readonly request: WriteRequest;
+      /** CRC-32C of each 64 KiB of the body, where whoever received it has them. */
+      readonly sums?: Uint32Array;
+      readonly nowMs: number;
+    }
   /** The block's bytes are staged and finished here. */
   | {
       readonly type: 'block';

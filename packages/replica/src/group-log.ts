@@ -7,6 +7,14 @@ import type { GroupState, TailEntry } from './state.ts';
 
 /** The log of a group as its steps see it: what was taken, what is durable, what is committed. */
 
+/** How a learner's state begins: synced at once, in the ballot whose appends it follows. */
+export function makeLearner(options: Parameters<typeof makeGroup>[0]): GroupState {
+  const state = makeGroup(options);
+  state.syncedIn = options.view.ballot;
+  state.marked = 'no';
+  return state;
+}
+
 /** The state of a group whose log is as the store says; `pending` are the entries after its commit point. */
 export function makeGroup(options: {
   key: GroupKey;
@@ -26,6 +34,7 @@ export function makeGroup(options: {
     commitKnown: log.commit,
     tail: [],
     syncedIn: 0,
+    base: 0,
     marked: log.mark?.role === 'member' ? 'yes' : 'no',
     asked: undefined,
     cutting: false,

@@ -1,4 +1,5 @@
 import {
+  type Ballot,
   type Clock,
   type GroupKey,
   groupNumber,
@@ -14,7 +15,7 @@ import type { Link } from '@webdfs/wire';
 import { fetchTail } from './entry-fetch.ts';
 import type { Effect, GroupEvent, Outcome, Proposal, StepContext } from './events.ts';
 import { GroupDisk } from './group-disk.ts';
-import { makeGroup } from './group-log.ts';
+import { makeGroup, makeLearner } from './group-log.ts';
 import type { EngineHooks } from './hooks.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplicaParameters } from './parameters.ts';
@@ -48,7 +49,8 @@ export class GroupLoop {
   readonly outbox: Outbox;
   readonly waits: ServingWaits;
   readonly #options: LoopOptions;
-  readonly #context: StepContext;
+  /** What the steps may look at. */
+  readonly context: StepContext;
   readonly #states = new Map<number, GroupState>();
   readonly #disks = new Map<number, GroupDisk>();
   readonly #opening = new Map<number, Promise<void>>();
@@ -76,7 +78,7 @@ export class GroupLoop {
       log,
       outcome: ({ key, ballot, id }, outcome) => this.offer(key, { type: 'transaction', ballot, id, outcome, at: this.now() }),
     });
-    this.#context = {
+    this.context = {
       self: options.self,
       parameters,
       session,
@@ -95,8 +97,9 @@ export class GroupLoop {
     return this.#options.clock.monotonic();
   }
 
+  /** Bytes of entries in flight, of all groups of this primary. */
   get flightBytes(): number {
-    return this.#context.flight.bytes;
+    return this.context.flight.bytes;
   }
 
   /** Reads what the disk knows, then follows the map. Resolves when every group of this node has its state. */
@@ -108,7 +111,7 @@ export class GroupLoop {
       if (sequence > store.log(group).commit) continue;
       this.requests.remember(group, new Uint8Array(Buffer.from(requestId, 'hex')), { sequence, ballot, timeMs });
     }
-    this.#session = this.#context.session();
+    this.#session = this.context.session();
     this.#stop = map.onChange((view, groups) => this.#onMap(view, groups));
     this.#onMap(map.view, 'all');
     await Promise.all(this.#opening.values());
@@ -139,19 +142,10 @@ export class GroupLoop {
     return this.#opening.has(groupNumber(key));
   }
 
-  /** Resolves when nothing of the group is on its way to the disk any more, for a learner that begins there. */
-  async quiet(key: GroupKey): Promise<void> {
-    const number = groupNumber(key);
-    await this.#opening.get(number);
-    while (this.#disks.get(number)?.isIdle === false) {
-      await new Promise<void>((resolve) => void this.#options.clock.after(10, resolve));
-    }
-  }
-
   /** The session may have changed without the map: every second, and whenever it matters. */
   checkSession(): void {
-    if (this.#session === this.#context.session()) return;
-    this.#session = this.#context.session();
+    if (this.#session === this.context.session()) return;
+    this.#session = this.context.session();
     this.#onMap(this.#options.map.view, 'all');
   }
 
@@ -165,7 +159,7 @@ export class GroupLoop {
         else reject(outcome.error);
       });
       if (state === undefined || this.#isStopped) {
-        const details = { revision: this.#context.revision() };
+        const details = { revision: this.context.revision() };
         const error = new WebdfsError('NOT_PRIMARY', `node ${this.#options.self} does not hold this group`, { details });
         this.#answer(ticket, { type: 'refused', error });
       } else this.step(state, { type: 'proposal', proposal: make(ticket), at: this.now() });
@@ -182,7 +176,7 @@ export class GroupLoop {
     if (this.#isStopped) return;
     const effects: Effect[] = [];
     try {
-      stepGroup(state, event, this.#context, effects);
+      stepGroup(state, event, this.context, effects);
     } catch (error) {
       this.#options.hooks.fatal?.(error);
       throw error;
@@ -217,7 +211,7 @@ export class GroupLoop {
         return hooks.serving?.(key, effect.serving);
       case 'transact': {
         const { ballot, id, plan } = effect;
-        return this.#transactor.propose({ key, ballot, id, plan, revision: this.#context.revision() });
+        return this.#transactor.propose({ key, ballot, id, plan, revision: this.context.revision() });
       }
       default:
         return this.#performRare(state, effect);
@@ -330,12 +324,13 @@ export class GroupLoop {
       if (isMember) this.#open(key);
       return;
     }
-    const { ballot } = state.view;
+    const { ballot, inSync } = state.view;
     if (state.view !== view || ballot !== state.primary?.ballot) {
       if (view.ballot !== ballot) this.#withdraw(state);
       this.step(state, { type: 'view', view, at: this.now() });
     }
-    if (!isMember) this.#close(state);
+    const isLearner = !inSync.includes(this.#options.self) && state.syncedIn === view.ballot;
+    if (!isMember && !isLearner) this.#close(state);
   }
 
   /** Entries that the disk was not given were not acknowledged either: a new ballot decides about them. */
@@ -347,31 +342,77 @@ export class GroupLoop {
   #open(key: GroupKey): void {
     const number = groupNumber(key);
     if (this.#opening.has(number)) return;
-    const { store, hooks } = this.#options;
-    const released = hooks.learner?.release(key);
-    const log = store.log(key);
-    if (released === undefined && log.last === log.commit && !this.#disks.has(number)) return this.#begin(key, []);
-    const opening = this.#openSlowly(key, released).catch((error: unknown) => this.#fatal(error));
+    const log = this.#options.store.log(key);
+    if (log.last === log.commit && !this.#disks.has(number)) return this.#begin(key, []);
+    const opening = this.#openSlowly(key).catch((error: unknown) => this.#fatal(error));
     this.#opening.set(number, opening);
   }
 
-  async #openSlowly(key: GroupKey, released: Promise<void> | undefined): Promise<void> {
+  async #openSlowly(key: GroupKey): Promise<void> {
     const number = groupNumber(key);
-    await released;
+    await this.#diskIsIdle(number);
+    const pending = await this.#options.store.pending(key);
+    this.#opening.delete(number);
+    if (!this.#isStopped) this.#begin(key, pending);
+  }
+
+  /** Resolves when nothing of a group that this node left is on its way to the disk. */
+  async quiet(key: GroupKey): Promise<void> {
+    const number = groupNumber(key);
+    await this.#opening.get(number);
+    if (this.state(key) === undefined) await this.#diskIsIdle(number);
+  }
+
+  async #diskIsIdle(number: number): Promise<void> {
     while (this.#disks.get(number)?.isIdle === false) {
       await new Promise<void>((resolve) => void this.#options.clock.after(10, resolve));
     }
     this.#disks.delete(number);
-    const pending = await this.#options.store.pending(key);
-    this.#opening.delete(number);
-    if (!this.#isStopped) this.#begin(key, pending);
+  }
+
+  /**
+   * From now on this node takes the appends of `ballot` that follow `base`, as a learner (J2). What it held of the group
+   * beyond its commit point is void; unless `asIs`: the log stands at `base` already and holds nothing else.
+   *
+   * @throws STALE_BALLOT if the map has another ballot now, or this node is in sync by it
+   */
+  async follow(
+    key: GroupKey,
+    ballot: Ballot,
+    { base, asIs }: { base: { readonly sequence: number; readonly ballot: Ballot }; asIs: boolean },
+  ): Promise<void> {
+    const { store, map } = this.#options;
+    const number = groupNumber(key);
+    this.#checkFollows(key, ballot);
+    const before = this.#states.get(number);
+    if (before?.syncedIn === ballot && before.base === base.sequence) return;
+    if (before !== undefined) this.#close(before);
+    await this.#opening.get(number);
+    await this.#diskIsIdle(number);
+    if (!asIs) {
+      await store.mark(key, { role: 'learner', syncedIn: ballot });
+      await store.rebase(key, base.sequence, base.ballot);
+    }
+    this.#checkFollows(key, ballot);
+    const view = map.view.group(key);
+    const state = makeLearner({ key, view, log: store.log(key), pending: [], context: this.context });
+    state.base = base.sequence;
+    this.#states.set(number, state);
+  }
+
+  #checkFollows(key: GroupKey, ballot: Ballot): void {
+    const { map, self } = this.#options;
+    const view = map.view.group(key);
+    if (view.ballot === ballot && !view.inSync.includes(self)) return;
+    const details = { revision: map.view.revision };
+    throw new WebdfsError('STALE_BALLOT', `the group has ballot ${view.ballot}, not ${ballot}`, { details });
   }
 
   #begin(key: GroupKey, pending: readonly LogEntry[]): void {
     const { map, store, self } = this.#options;
     const view = map.view.group(key);
     if (!view.inSync.includes(self)) return;
-    const state = makeGroup({ key, view, log: store.log(key), pending, context: this.#context });
+    const state = makeGroup({ key, view, log: store.log(key), pending, context: this.context });
     this.#states.set(groupNumber(key), state);
     this.step(state, { type: 'view', view, at: this.now() });
   }

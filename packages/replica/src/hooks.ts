@@ -1,23 +1,14 @@
-import type { GroupKey, NodeId, Revision } from '@webdfs/base';
-import type { ProtocolMessage } from './messages.ts';
+import type { GroupKey, NodeId } from '@webdfs/base';
 
-/** What a node does as a learner; learner.ts is its house. */
-export interface LearnerPort {
-  /** From the primary of a group of which this node is no member in sync, under the ballot of this node's map. */
-  message(from: NodeId, session: Revision, message: ProtocolMessage): void;
-  /** The group has made this node a member: nothing of the learner's is on its way to the disk when this resolves. */
-  release(group: GroupKey): Promise<void> | undefined;
-}
-
-/** What the engine tells the node it belongs to. */
+/** What the engine tells those it works for. All are called inside a turn: they must not block, and may call back later. */
 export interface EngineHooks {
-  readonly learner?: LearnerPort;
   /** This node began to serve a group as its primary, or ceased to. */
   serving?(group: GroupKey, serving: boolean): void;
-  /** A learner of a group of this primary was given up; `refused`: it was not added, but goes on learning. */
+  /** The learner of a group of this primary was given up: it must begin anew. */
   learnerLost?(group: GroupKey, node: NodeId, why: string): void;
+  /** The learner was not added, surely; it goes on learning and may be offered again. */
   learnerRefused?(group: GroupKey, node: NodeId): void;
-  /** For the controller (W9). */
+  /** A member comes no further and too few would remain without it: the controller must judge (W9). */
   complain?(group: GroupKey, node: NodeId, what: string): void;
   /** This node's disk lacks what it had: it must register as a new one (T6). */
   diskIsOld?(group: GroupKey): void;

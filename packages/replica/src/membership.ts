@@ -15,18 +15,19 @@ interface Turn {
 
 /** W9: members that owe something and come no further are dropped, or complained of where too few would remain. */
 export function watchMembers(state: GroupState, primary: PrimaryState, turn: Turn): void {
-  const { memberMs } = turn.context.parameters;
+  const { memberMs, learnerMs } = turn.context.parameters;
   for (const member of primary.members.values()) {
     if (!owes(state, primary, member) || turn.at < member.progressAt + memberMs) continue;
     if (!tryDrop(state, primary, member.node, turn)) complain(primary, member.node, turn);
   }
   const { learner } = primary;
   if (learner === undefined || learner.state === 'pending' || learner.acked >= learner.sent) return;
-  if (turn.at >= learner.progressAt + memberMs) loseLearner(state, 'silent', turn);
+  if (turn.at >= learner.progressAt + learnerMs) loseLearner(state, 'silent', turn);
 }
 
 function owes(state: GroupState, primary: PrimaryState, member: MemberProgress): boolean {
   if (primary.phase === 'gather') return member.tail === undefined;
+  if (primary.phase === 'level') return false;
   return member.phase !== 'synced' || member.acked < state.last;
 }
 

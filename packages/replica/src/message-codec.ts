@@ -50,7 +50,7 @@ export function putEntry(packed: Writer, entry: LogEntry, attached: Uint8Array[]
   if (entry.body.length > 0) attached.push(entry.body);
 }
 
-/** The entry that `putEntry` packed, its body verified and copied. @throws CORRUPT, TOO_LARGE */
+/** The entry that `putEntry` packed, its body verified: a view of the message. @throws CORRUPT, TOO_LARGE */
 export function takeEntry(packed: Reader, attachment: Attachment, group: GroupKey): LogEntry {
   const kind = packed.u8();
   if (!LOG_KINDS.has(kind)) throw new WebdfsError('CORRUPT', `entry of kind ${kind}`);
@@ -80,7 +80,7 @@ export function takeEntry(packed: Reader, attachment: Attachment, group: GroupKe
     hashLow,
     key,
     meta,
-    body: body.slice(),
+    body,
     sums,
   };
 }
@@ -205,7 +205,7 @@ export class BatchWriter {
   }
 }
 
-/** What one post holds; nothing of it refers to the bytes it came in. @throws CORRUPT, TOO_LARGE, NEWER_FORMAT */
+/** What one post holds; bodies are views of it, the rest is copied, for it is kept longer. @throws CORRUPT, TOO_LARGE, NEWER_FORMAT */
 export function unpackBatch(message: Message): { session: Revision; messages: ProtocolMessage[] } {
   const head = new Reader(message.head);
   const attachment = new Attachment(message.attached);

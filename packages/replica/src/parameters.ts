@@ -4,6 +4,8 @@ export interface ReplicaParameters {
   readonly marginMs: number;
   /** A member without progress for so long is dropped from the group; below `leaseMs`. */
   readonly memberMs: number;
+  /** A learner that does not acknowledge the stream for so long begins anew. */
+  readonly learnerMs: number;
   /** A commit point travels on its own when no append carried it for so long. */
   readonly commitIdleMs: number;
   /** What was not answered is sent again after so long: posts are lost with their link. */
@@ -46,6 +48,7 @@ export const REPLICA_DEFAULTS: ReplicaParameters = {
   leaseMs: 3_000,
   marginMs: 500,
   memberMs: 2_000,
+  learnerMs: 10_000,
   commitIdleMs: 20,
   resendMs: 250,
   windowEntries: 256,

@@ -233,7 +233,7 @@ function propose(
     ballot: primary.ballot,
     commit: state.commit,
     ...timeOf(state, proposal.nowMs),
-    sums: chunkSums(draft.body),
+    sums: (proposal.type === 'write' ? proposal.sums : undefined) ?? chunkSums(draft.body),
   };
   takeIn(state, entry, context);
   assert(state.last - state.commit <= context.parameters.windowEntries, 'the window is kept (S9)');

@@ -32,6 +32,8 @@ export interface GroupState {
   tail: TailEntry[];
   /** Ballot whose Sync was applied. */
   syncedIn: Ballot;
+  /** A learner's log begins after this sequence; 0 for a member. */
+  base: Sequence;
   /** A mark says `member` on the disk; without it a Query is not answered yet. */
   marked: 'no' | 'asked' | 'yes';
   /** A Query that waits for the disk. */

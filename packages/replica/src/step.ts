@@ -77,9 +77,12 @@ function onMessage(state: GroupState, event: Extract<GroupEvent, { type: 'messag
   switch (message.type) {
     case 'query':
     case 'sync':
+    case 'lost':
+      // A learner has no say in what the log is.
+      if (!state.view.inSync.includes(turn.context.self)) return;
+      return stepMember(state, message, turn.context, turn.effects);
     case 'append':
     case 'commit':
-    case 'lost':
       return stepMember(state, message, turn.context, turn.effects);
     case 'tail':
     case 'ack':

@@ -20,7 +20,7 @@ type LogEnd = Pick<Tail, 'commit' | 'last' | 'lastBallot' | 'runs'>;
 
 /** The map made this node the primary of the group, by the view it has now. */
 export function beginTakeover(state: GroupState, turn: Turn): void {
-  const { view, key } = state;
+  const { view } = state;
   assert(view.primary === turn.context.self, 'the map names the primary (S2)');
   const primary: PrimaryState = {
     ballot: view.ballot,
@@ -53,7 +53,6 @@ export function beginTakeover(state: GroupState, turn: Turn): void {
   askRelease(state, primary, turn);
   tryAdopt(state, turn);
   wake(state, turn.at + turn.context.parameters.resendMs, turn.effects);
-  assert(key === state.key, 'a group keeps its key');
 }
 
 function addMember(state: GroupState, primary: PrimaryState, node: NodeId, turn: Turn): void {
@@ -270,6 +269,7 @@ function levelMember(state: GroupState, primary: PrimaryState, member: MemberPro
   member.acked = Math.max(member.acked, after);
   member.rewound = 0;
   member.sentAt = turn.at;
+  member.progressAt = turn.at;
   wake(state, turn.at + turn.context.parameters.resendMs, turn.effects);
 }
 
