@@ -319,7 +319,7 @@ export class Applier {
     const { groups, volumes } = this.#tables;
     const group = groups.need(entry);
     const content = unpackMark(entry.meta);
-    if (content.number > group.mark.number || group.markPlace.volume === 0) {
+    if (content.number > group.written.number || group.markPlace.volume === 0) {
       if (group.markPlace.volume !== 0) this.#died(group.markPlace);
       group.setMark(content, { volume: entry.volume, place: entry.place, entryBytes: entry.entryBytes });
       volumes.addLive(entry.volume, entry.entryBytes);

@@ -18,8 +18,8 @@ export interface MarkContent {
   readonly number: number;
   readonly mark?: GroupMark | undefined;
   readonly voids: readonly VoidRange[];
-  /** A learner's log begins after this sequence (and its ballot). */
-  readonly base?: { readonly sequence: Sequence; readonly ballot: Ballot } | undefined;
+  /** A learner's log begins after this sequence (and its ballot); set by the mark with that number, and kept since. */
+  readonly base?: { readonly sequence: Sequence; readonly ballot: Ballot; readonly number: number } | undefined;
   /** The group was dropped: entries of earlier tenures are void. */
   readonly dropped?: true | undefined;
 }

@@ -17,7 +17,7 @@ export class GroupState implements GroupKey {
   commitBallot: Ballot = 0;
   /** The commit point that was asked for: above `commit` while entries are not durable yet. */
   target: Sequence = 0;
-  /** The last durable entry ever seen that is not void, from the index and the volumes together. */
+  /** The last durable entry that is not void. */
   last: Sequence = 0;
   lastBallot: Ballot = 0;
   objects = 0;
@@ -26,7 +26,10 @@ export class GroupState implements GroupKey {
   digest = 0;
   tenure = 0;
   dropping = false;
+  /** The newest mark handed in; what counts for new entries. */
   mark: MarkContent = { number: 0, voids: [] };
+  /** The newest mark that is durable, and where. */
+  written: MarkContent = { number: 0, voids: [] };
   markPlace: EntryPlace = NOWHERE;
   /** Ascending, without gaps of our making; entries in flight among them. */
   pending: Logged[] = [];
@@ -50,8 +53,10 @@ export class GroupState implements GroupKey {
     return this.pending.at(-1)?.sequence ?? this.commit;
   }
 
+  /** A mark is durable at `place`. */
   setMark(content: MarkContent, place: EntryPlace): void {
-    this.mark = content;
+    this.written = content;
+    if (content.number > this.mark.number) this.mark = content;
     this.#markText = packMark(content);
     this.markPlace = place;
   }
@@ -75,19 +80,45 @@ export class GroupState implements GroupKey {
     if (at >= 0) this.pending.splice(at, 1);
   }
 
-  /** Counts an entry that has become durable. */
-  sawDurable(sequence: Sequence, ballot: Ballot): void {
-    if (sequence > this.last || (sequence === this.last && ballot > this.lastBallot)) {
-      this.last = sequence;
-      this.lastBallot = ballot;
-    }
-  }
-
-  /** Finds the last entry anew after some became void. */
-  recountLast(): void {
+  /**
+   * Counts entries that have become durable: `last` is the end of the pending entries that are durable without a gap.
+   * Returns those that are so for the first time, in order: only now may they be acknowledged.
+   */
+  advance(): Logged[] {
+    const fresh: Logged[] = [];
     this.last = this.commit;
     this.lastBallot = this.commitBallot;
-    for (const entry of this.pending) if (entry.durable) this.sawDurable(entry.sequence, entry.ballot);
+    for (const entry of this.pending) {
+      if (!entry.durable) break;
+      if (!entry.acknowledged) {
+        entry.acknowledged = true;
+        fresh.push(entry);
+      }
+      this.last = entry.sequence;
+      this.lastBallot = entry.ballot;
+    }
+    return fresh;
+  }
+
+  /** Whether the group has anything on this node. */
+  get exists(): boolean {
+    return (
+      this.commit > 0 || this.pending.length > 0 || this.written.mark !== undefined || this.objects + this.blocks > 0
+    );
+  }
+
+  /** Nothing of the group is left but its tenure and the number of its marks. */
+  clear(): void {
+    this.commit = 0;
+    this.commitBallot = 0;
+    this.target = 0;
+    this.last = 0;
+    this.lastBallot = 0;
+    this.objects = 0;
+    this.blocks = 0;
+    this.bytes = 0;
+    this.digest = 0;
+    this.pending = [];
   }
 
   log(): GroupLog {
@@ -96,11 +127,11 @@ export class GroupState implements GroupKey {
   }
 
   get protocolMark(): GroupMark | undefined {
-    return this.mark.mark;
+    return this.written.mark;
   }
 
   get isLearner(): boolean {
-    return this.mark.mark?.role === 'learner';
+    return this.written.mark?.role === 'learner';
   }
 
   restore(row: GroupValue): void {
@@ -117,7 +148,9 @@ export class GroupState implements GroupKey {
     this.dropping = row.dropping;
     this.markPlace = row.markPlace;
     this.#markText = row.markText;
-    if (row.markText.length > 0) this.mark = unpackMark(row.markText);
+    if (row.markText.length === 0) return;
+    this.mark = unpackMark(row.markText);
+    this.written = this.mark;
   }
 
   row(): GroupValue {

@@ -41,6 +41,8 @@ export class Logged implements EntryFields {
   /** On stable storage, and since when (`Clock.monotonic()`). */
   durable = false;
   durableMs = 0;
+  /** Durable, and everything before it in its group too: its author was told. */
+  acknowledged = false;
   /** The index knows of it, or need not: `v.applied` may pass it. */
   settled = false;
   /** A `q` row of it was written. */
@@ -48,6 +50,8 @@ export class Logged implements EntryFields {
   /** The body on disk does not fit its sums. */
   damaged = false;
   answer: LaneAnswer | undefined;
+  /** Settles as the author's promise does; a repeat of the entry is given the same. */
+  done: Promise<void> | undefined;
 
   constructor(
     fields: EntryFields,
@@ -77,14 +81,20 @@ export class Logged implements EntryFields {
 
 export const NO_SUMS = new Uint32Array(0);
 
-/** An entry without body outside every group's order: a mark. */
-export function markOf(
-  kind: number,
-  group: (GroupKey & { tenure: number }) | undefined,
+/** A SYNC_MARK: proves by its own commit that what went before it is durable. */
+export function syncMark(timeMs: number): Logged {
+  return new Logged(ungrouped(KIND.SYNC_MARK, timeMs), { key: EMPTY, meta: EMPTY, body: EMPTY, sums: NO_SUMS });
+}
+
+/** A GROUP_MARK; its number stands where other entries have their sequence. */
+export function groupMark(
+  group: GroupKey & { readonly tenure: number },
+  number: number,
   timeMs: number,
   meta: Uint8Array,
 ): Logged {
-  const fields = { ...ungrouped(kind, timeMs), ...group };
+  const { policy, group: id, tenure } = group;
+  const fields = { ...ungrouped(KIND.GROUP_MARK, timeMs), policy, group: id, tenure, sequence: number };
   return new Logged(fields, { key: EMPTY, meta, body: EMPTY, sums: NO_SUMS });
 }
 
@@ -106,11 +116,12 @@ export function actsAsTombstone(entry: { readonly kind: number; readonly flags: 
   return entry.kind === KIND.GROUP_ENTRY && (entry.flags & FLAG.DELETE_MARKER) !== 0;
 }
 
-/** Kinds whose bytes a row may point to. */
+/** Written by compaction: a copy of an entry that a row named. */
 export function isMoved(entry: { readonly flags: number }): boolean {
   return (entry.flags & STORED_FLAG.MOVED) !== 0;
 }
 
+/** Written by `install`: applied at once, never pending. */
 export function isInstalled(entry: { readonly flags: number }): boolean {
   return (entry.flags & STORED_FLAG.INSTALLED) !== 0;
 }

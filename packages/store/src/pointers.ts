@@ -94,7 +94,7 @@ export class Pointers {
   #mark({ head, entryBytes }: MetEntry): EntryPlace | undefined {
     // the number of a mark is its sequence in the head
     const group = this.#tables.groups.get(head);
-    if (group === undefined || group.markPlace.volume === 0 || group.mark.number !== head.sequence) return undefined;
+    if (group === undefined || group.markPlace.volume === 0 || group.written.number !== head.sequence) return undefined;
     return { ...group.markPlace, entryBytes };
   }
 
@@ -141,7 +141,7 @@ export class Pointers {
       overlay.put(rowKey, packNote({ ...unpackNote(overlay.get(rowKey)!), volume, place, entryBytes }));
     } else if (head.kind === KIND.GROUP_MARK) {
       const group = groups.need(head);
-      group.setMark(group.mark, target);
+      group.setMark(group.written, target);
       groups.touch(group);
       overlay.touch();
     } else if (head.kind === KIND.BLOCK) {

@@ -1,0 +1,343 @@
+import { type Ballot, concat, EMPTY, type GroupKey, type Sequence, WebdfsError } from '@webdfs/base';
+import { type Applier, type Tables, unpackBlockBody } from './applier.ts';
+import { BLOCK_ID_BYTES, KIND, type LogEntry } from './entry.ts';
+import { checkEntry, isPut } from './entry-check.ts';
+import { STORED_FLAG } from './entry-format.ts';
+import { addVoid, type MarkContent, packMark, reviveFrom } from './group-mark.ts';
+import type { GroupState } from './group-table.ts';
+import { blockRowKey, blockState, orderRowKey, rowBuffer, unpackOrder } from './index-rows.ts';
+import type { Lane } from './lane.ts';
+import { groupMark, isInstalled, Logged } from './logged.ts';
+import type { RequestRows } from './request-rows.ts';
+import type { StagedBlock } from './staged-table.ts';
+import { noteRowKey, pendingRowKey, unpackNote } from './state-rows.ts';
+import type { GroupMark } from './store.ts';
+
+export interface GroupLogsOptions {
+  readonly tables: Tables;
+  readonly applier: Applier;
+  readonly requests: RequestRows;
+  readonly log: Lane;
+  readonly bulk: Lane;
+  /** @throws DISK_FULL if puts are refused now */
+  readonly checkSpace: () => void;
+}
+
+/**
+ * The logs of all groups: what is appended becomes pending when it is durable, is applied when the commit point passes it,
+ * or is void for good when a cut says so.
+ */
+export class GroupLogs {
+  readonly #options: GroupLogsOptions;
+  readonly #tables: Tables;
+  readonly #applier: Applier;
+
+  constructor(options: GroupLogsOptions) {
+    this.#options = options;
+    this.#tables = options.tables;
+    this.#applier = options.applier;
+  }
+
+  append(entry: LogEntry): Promise<void> {
+    try {
+      checkEntry(entry);
+      const group = this.#usable(entry);
+      if (entry.sequence <= group.commit) return Promise.resolve();
+      const same = group.pending.find((other) => other.sequence === entry.sequence);
+      if (same?.ballot === entry.ballot) return same.done ?? Promise.resolve();
+      this.#checkOrder(group, entry, same);
+      const staged = this.#stagedFor(entry);
+      if (isPut(entry)) this.#options.checkSpace();
+      if (same !== undefined) this.#displace(group, entry);
+      if (group.isVoid(entry.sequence, entry.ballot)) this.#revive(group, entry);
+      const logged = this.#logged(group, entry, staged, 0);
+      group.addPending(logged);
+      logged.done = new Promise((resolve, reject) => {
+        logged.answer = {
+          durable: resolve,
+          failed: (error) => {
+            this.#refused(group, logged, error);
+            reject(error);
+          },
+        };
+      });
+      this.#laneOf(entry.kind).push(logged);
+      return logged.done;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #usable(key: GroupKey): GroupState {
+    const group = this.#tables.groups.need(key);
+    if (group.dropping) throw new WebdfsError('BUSY', `group ${key.group} is being dropped`);
+    return group;
+  }
+
+  #checkOrder(group: GroupState, entry: LogEntry, same: Logged | undefined): void {
+    const { end } = group;
+    if (entry.sequence > end + 1) {
+      throw new WebdfsError('NOT_SYNCED', `entry ${entry.sequence} would follow ${end}`, { details: { last: end } });
+    }
+    if (same !== undefined && same.ballot > entry.ballot) {
+      throw new WebdfsError('STALE_BALLOT', `entry ${entry.sequence} is here with ballot ${same.ballot}`);
+    }
+  }
+
+  /** The staging that a BLOCK names. */
+  #stagedFor(entry: LogEntry): StagedBlock | undefined {
+    if (entry.kind !== KIND.BLOCK) return undefined;
+    const staged = this.#tables.staged.finished(entry.key);
+    if (staged?.whole === undefined) throw new WebdfsError('NOT_FOUND', 'the block has not been staged here');
+    const { size, sums } = unpackBlockBody(entry.body);
+    const { whole } = staged;
+    if (whole.size !== size || whole.sums.length !== sums.length || sums.some((sum, i) => sum !== whole.sums[i])) {
+      throw new WebdfsError('CHECKSUM_MISMATCH', `the staged block has ${whole.size} bytes or other sums`);
+    }
+    return staged;
+  }
+
+  #logged(group: GroupState, entry: LogEntry, staged: StagedBlock | undefined, flags: number): Logged {
+    const fields = { ...entry, flags: entry.flags | flags, tenure: group.tenure };
+    if (staged === undefined) return new Logged(fields, entry);
+    staged.named += 1;
+    const generation = rowBuffer(4);
+    generation.writeUInt32BE(staged.generation);
+    return new Logged(fields, { ...entry, key: concat([entry.key, generation]) });
+  }
+
+  #laneOf(kind: number): Lane {
+    return kind === KIND.BLOCK ? this.#options.bulk : this.#options.log;
+  }
+
+  /** Another log has an entry of a higher ballot at this place: what was here from there on is not of it. */
+  #displace(group: GroupState, entry: LogEntry): void {
+    void this.#void(group, entry.sequence - 1, entry.ballot).catch(() => undefined);
+  }
+
+  /** An adopted log has an entry that was void here: from the mark before it on it is not. */
+  #revive(group: GroupState, entry: LogEntry): void {
+    const voids = reviveFrom(group.voids, entry.sequence, entry.ballot);
+    void this.#writeMark(group, { voids }).catch(() => undefined);
+  }
+
+  /**
+   * The lane refused an entry. Those behind it in the same lane are refused with it; those in the other lane would leave
+   * a gap, so they are void.
+   */
+  #refused(group: GroupState, entry: Logged, error: unknown): void {
+    if (!group.pending.includes(entry)) return;
+    this.#forget(group, entry, error, false);
+    const lane = this.#laneOf(entry.kind);
+    const victims = group.pending.filter(
+      (other) => other.sequence > entry.sequence && this.#laneOf(other.kind) !== lane,
+    );
+    const upTo = victims.at(-1)?.sequence;
+    if (upTo === undefined) return;
+    const below = Math.max(...victims.map((victim) => victim.ballot)) + 1;
+    for (const victim of victims) this.#forget(group, victim, error, true);
+    const voids = addVoid(group.voids, { after: entry.sequence, upTo, below });
+    void this.#writeMark(group, { voids }).catch(() => undefined);
+  }
+
+  /** Takes a pending entry out; its author hears why. */
+  #forget(group: GroupState, entry: Logged, error: unknown, tell: boolean): void {
+    group.removePending(entry);
+    if (entry.kind === KIND.BLOCK) this.#unname(entry);
+    if (entry.queued) this.#tables.overlay.put(pendingRowKey(entry), undefined);
+    if (entry.durable) this.#applier.settle(entry);
+    group.advance();
+    this.#touch(group);
+    if (tell) entry.answer?.failed(error);
+    entry.answer = undefined;
+  }
+
+  #unname(entry: Logged): void {
+    const generation = entry.key.subarray(BLOCK_ID_BYTES);
+    const number = new DataView(generation.buffer, generation.byteOffset, 4).getUint32(0);
+    const staged = this.#tables.staged.get(entry.key.subarray(0, BLOCK_ID_BYTES), number);
+    if (staged !== undefined) staged.named -= 1;
+  }
+
+  #touch(group: GroupState): void {
+    this.#tables.groups.touch(group);
+    this.#tables.overlay.touch();
+  }
+
+  /** Voids pending entries above `after` of ballots below `below`; the mark that says so is on its way when this returns. */
+  #void(group: GroupState, after: Sequence, below: Ballot): Promise<void> {
+    const victims = group.pending.filter((entry) => entry.sequence > after && entry.ballot < below);
+    const upTo = victims.at(-1)?.sequence;
+    if (upTo === undefined) return Promise.resolve();
+    const error = new WebdfsError('STALE_BALLOT', `entries after ${after} of ballots below ${below} are void`);
+    for (const victim of victims) this.#forget(group, victim, error, true);
+    return this.#writeMark(group, { voids: addVoid(group.voids, { after, upTo, below }) });
+  }
+
+  async cut(key: GroupKey, after: Sequence, below: Ballot): Promise<void> {
+    const group = this.#usable(key);
+    await this.#void(group, Math.max(after, group.commit), below);
+  }
+
+  /** Writes the group's next mark; what it says holds in memory at once. */
+  #writeMark(group: GroupState, change: Partial<MarkContent>): Promise<void> {
+    const number = group.mark.number + 1;
+    const { dropped: _, ...kept } = group.mark;
+    const content: MarkContent = { ...kept, ...change, number };
+    const meta = packMark(content);
+    group.mark = content;
+    const entry = groupMark(group, number, this.#tables.clock.now(), meta);
+    return new Promise((resolve, reject) => {
+      entry.answer = { durable: resolve, failed: reject };
+      this.#options.log.push(entry);
+    });
+  }
+
+  async mark(key: GroupKey, mark: GroupMark): Promise<void> {
+    await this.#writeMark(this.#usable(key), { mark });
+  }
+
+  commit(key: GroupKey, upTo: Sequence): void {
+    const group = this.#tables.groups.need(key);
+    if (upTo <= group.target) return;
+    group.target = upTo;
+    this.#applyReady(group);
+  }
+
+  /** What one commit of a lane has made durable. */
+  committed(entries: readonly Logged[]): void {
+    const touched = new Set<GroupState>();
+    for (const entry of entries) {
+      if (entry.kind === KIND.GROUP_MARK) this.#applier.applyMark(entry);
+      else if (entry.kind === KIND.SYNC_MARK) this.#applier.settle(entry);
+      else if (entry.kind !== KIND.PIECE) {
+        this.#durable(entry, touched);
+        continue;
+      }
+      entry.answer?.durable();
+    }
+    for (const group of touched) {
+      for (const entry of group.advance()) entry.answer?.durable();
+      this.#touch(group);
+      this.#applyReady(group);
+    }
+  }
+
+  #durable(entry: Logged, touched: Set<GroupState>): void {
+    if (entry.kind !== KIND.BLOCK && entry.kind !== KIND.GROUP_ENTRY) {
+      // read from disk if anybody asks: a group without a quorum may keep its tail for long
+      entry.body = EMPTY;
+      entry.sums = new Uint32Array(0);
+    }
+    if (isInstalled(entry)) {
+      this.#applier.apply(entry);
+      this.#options.requests.note(entry);
+      entry.answer?.durable();
+      return;
+    }
+    const group = this.#tables.groups.need(entry);
+    if (entry.answer === undefined) this.#applier.settle(entry);
+    else touched.add(group);
+  }
+
+  /** Applies what is durable without a gap and not above the commit point. */
+  #applyReady(group: GroupState): void {
+    const { pending } = group;
+    let count = 0;
+    while (count < pending.length && pending[count]!.acknowledged && pending[count]!.sequence <= group.target) count++;
+    if (count === 0) return;
+    for (const entry of pending.splice(0, count)) {
+      group.commit = entry.sequence;
+      group.commitBallot = entry.ballot;
+      this.#applier.apply(entry);
+      this.#options.requests.note(entry);
+      if (entry.queued) this.#tables.overlay.put(pendingRowKey(entry), undefined);
+    }
+    this.#touch(group);
+  }
+
+  /** Pending entries that are durable, once those in flight now are. */
+  async pending(key: GroupKey): Promise<readonly Logged[]> {
+    const group = this.#tables.groups.get(key);
+    if (group === undefined) return [];
+    await Promise.allSettled(group.pending.map((entry) => Promise.resolve(entry.done)));
+    return group.pending.filter((entry) => entry.acknowledged);
+  }
+
+  async install(entry: LogEntry): Promise<void> {
+    checkEntry(entry);
+    const group = this.#usable(entry);
+    if (this.#newerHere(group, entry)) return;
+    const staged = this.#stagedFor(entry);
+    if (isPut(entry)) this.#options.checkSpace();
+    const logged = this.#logged(group, entry, staged, STORED_FLAG.INSTALLED);
+    await new Promise<void>((resolve, reject) => {
+      logged.answer = {
+        durable: resolve,
+        failed: (error) => {
+          if (logged.kind === KIND.BLOCK) this.#unname(logged);
+          reject(error);
+        },
+      };
+      this.#laneOf(entry.kind).push(logged);
+    });
+  }
+
+  #newerHere(group: GroupState, entry: LogEntry): boolean {
+    const { overlay } = this.#tables;
+    const { sequence, kind, key } = entry;
+    if (kind === KIND.RECORD || kind === KIND.TOMBSTONE) {
+      const row = overlay.get(orderRowKey(entry));
+      return row !== undefined && unpackOrder(row).sequence > sequence;
+    }
+    const row = overlay.get(kind === KIND.GROUP_ENTRY ? noteRowKey(group, key) : blockRowKey(group, key));
+    if (row === undefined) return false;
+    return (kind === KIND.GROUP_ENTRY ? unpackNote(row).sequence : blockState(row).sequence) > sequence;
+  }
+
+  async rebase(key: GroupKey, sequence: Sequence, ballot: Ballot): Promise<void> {
+    const group = this.#usable(key);
+    const end = group.end;
+    const voids =
+      group.pending.length === 0
+        ? group.voids
+        : addVoid(group.voids, { after: group.commit, upTo: end, below: Number.MAX_SAFE_INTEGER });
+    const error = new WebdfsError('STALE_BALLOT', `the log begins anew after ${sequence}`);
+    for (const entry of group.pending.slice()) this.#forget(group, entry, error, true);
+    this.startAt(group, sequence, ballot);
+    await this.#writeMark(group, { voids, base: { sequence, ballot, number: group.mark.number + 1 } });
+  }
+
+  /** The log begins after `sequence`. */
+  startAt(group: GroupState, sequence: Sequence, ballot: Ballot): void {
+    group.commit = sequence;
+    group.commitBallot = ballot;
+    group.target = sequence;
+    group.advance();
+    this.#touch(group);
+  }
+
+  /** Entries of the group so far are void: raises its tenure, durably. What rows it has is for the caller to delete. */
+  async endTenure(key: GroupKey): Promise<GroupState> {
+    const group = this.#usable(key);
+    group.dropping = true;
+    const error = new WebdfsError('STALE_BALLOT', `group ${key.group} was dropped`);
+    for (const entry of group.pending.slice()) this.#forget(group, entry, error, true);
+    for (const block of this.#tables.staged.all()) {
+      if (block.group.policy === key.policy && block.group.group === key.group) this.#applier.dropStaged(block);
+    }
+    const before = group.mark;
+    group.tenure += 1;
+    group.mark = { number: before.number, voids: [] };
+    try {
+      await this.#writeMark(group, { dropped: true });
+    } catch (error) {
+      group.tenure -= 1;
+      group.mark = { ...before, number: group.mark.number };
+      group.dropping = false;
+      throw error;
+    }
+    this.#touch(group);
+    return group;
+  }
+}

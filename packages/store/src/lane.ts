@@ -1,0 +1,365 @@
+import { codeOf, type Clock, type DiskFile, messageOf, type Log, type Timer, WebdfsError } from '@webdfs/base';
+import { KIND } from './entry.ts';
+import { stampHead, writeHead } from './entry-format.ts';
+import {
+  MAX_BATCH_BYTES,
+  MAX_BATCH_ENTRIES,
+  MAX_COPIED_BODY_BYTES,
+  MAX_QUEUE_BYTES,
+  MAX_QUEUE_ENTRIES,
+  MAX_SYNC_WRITE_BYTES,
+} from './limits.ts';
+import { type Logged, syncMark } from './logged.ts';
+import type { Residency } from './residency.ts';
+import type { LaneNumber } from './volume-format.ts';
+import type { Volume, VolumeTable } from './volume-table.ts';
+
+/** A write on this thread that took longer was throttled by the system: the pool writes for a while. */
+const SLOW_WRITE_MS = 5;
+const POOL_FOR_MS = 1_000;
+/** An idle lane proves its last commit after so long. */
+const IDLE_PROOF_MS = 1_000;
+const ARENA_BYTES = 1024 * 1024;
+const RECENT_COMMITS = 256;
+
+export interface LaneOptions {
+  readonly lane: LaneNumber;
+  readonly volumes: VolumeTable;
+  readonly residency: Residency;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly maxVolumeBytes: number;
+  /** Undefined, or a promise for which the next commit waits: the overlay is full. */
+  readonly hold: () => Promise<void> | undefined;
+  /** Entries that one `fdatasync` has made durable, in order; their answers are for the receiver to give. */
+  readonly committed: (entries: readonly Logged[]) => void;
+  /** The disk failed: the store must stop. Nothing of this lane is answered any more but with this error. */
+  readonly fatal: (error: WebdfsError) => void;
+}
+
+/**
+ * One append-only stream of entries with group commit (store, section 4). What arrives while a commit is in flight, or
+ * in the same turn of the event loop, goes with the next one: one write, one `fdatasync`, no timers.
+ *
+ * P1: an entry is answered only after an `fdatasync` that began after its last byte was written. P2: one writer per file,
+ * one commit in flight. P3: `durable` in a head is never above a synced offset. P4: no place is written twice.
+ */
+export class Lane {
+  readonly #options: LaneOptions;
+  #queue: Logged[] = [];
+  #queueBytes = 0;
+  /** Callers beyond the queue's bounds, in order. */
+  readonly #waiting: Logged[] = [];
+  #volume: Volume | undefined;
+  /** Where the next entry goes; the end of what was written. */
+  #position = 0;
+  /** A write to this volume failed: it must be sealed before anything else is written. */
+  #broken: Volume | undefined;
+  #running: Promise<void> | undefined;
+  #failure: WebdfsError | undefined;
+  #arena = Buffer.from(new ArrayBuffer(ARENA_BYTES));
+  #poolUntilMs = -1;
+  #idle: Timer | undefined;
+  #lastSyncMs = -1;
+  readonly #recent: number[] = [];
+  readonly counters = { commits: 0, entries: 0, bytes: 0, syncMs: 0, marks: 0, refused: 0 };
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  /** The volume that is being written, if any. */
+  get volume(): Volume | undefined {
+    return this.#volume ?? this.#broken;
+  }
+
+  /** `Clock.monotonic()` of the last successful `fdatasync`; −1 before the first. */
+  get lastSyncMs(): number {
+    return this.#lastSyncMs;
+  }
+
+  /** 99th percentile of recent commits, ms; 0 before the first. */
+  get commitMs(): number {
+    const order = this.#recent.toSorted((a, b) => a - b);
+    return order[Math.min(order.length - 1, Math.floor(order.length * 0.99))] ?? 0;
+  }
+
+  /** Takes an entry; its `answer` hears what becomes of it. Beyond the bounds of the queue it waits its turn outside. */
+  push(entry: Logged): void {
+    if (this.#failure !== undefined) {
+      entry.answer?.failed(this.#failure);
+      return;
+    }
+    if (this.#waiting.length > 0 || this.#isFull()) this.#waiting.push(entry);
+    else this.#enqueue(entry);
+    this.#idle?.cancel();
+    this.#idle = undefined;
+    this.#running ??= this.#run();
+  }
+
+  #isFull(): boolean {
+    return this.#queueBytes >= MAX_QUEUE_BYTES || this.#queue.length >= MAX_QUEUE_ENTRIES;
+  }
+
+  #enqueue(entry: Logged): void {
+    this.#queue.push(entry);
+    this.#queueBytes += entry.entryBytes;
+  }
+
+  /** Resolves when all that was pushed so far has been answered. */
+  async drain(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  /** Drains, then seals the volume; one that holds nothing is removed. */
+  async close(): Promise<void> {
+    await this.drain();
+    this.#idle?.cancel();
+    const volume = this.#volume;
+    this.#volume = undefined;
+    if (volume === undefined || this.#failure !== undefined) return;
+    await this.#options.volumes.seal(volume, this.#position);
+    this.#options.volumes.release(volume);
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#options;
+    await new Promise<void>((resolve) => clock.soon(resolve));
+    while (this.#queue.length > 0 && this.#failure === undefined) {
+      const held = this.#options.hold();
+      if (held !== undefined) await held;
+      try {
+        const volume = await this.#ready();
+        const entries = this.#take();
+        if (entries.length > 0 && this.#failure === undefined) await this.#commit(volume, entries);
+      } catch (error) {
+        await this.#refuse(error);
+      }
+      while (this.#waiting.length > 0 && !this.#isFull()) this.#enqueue(this.#waiting.shift()!);
+    }
+    this.#running = undefined;
+  }
+
+  /** The volume to write to: seals one that is full or broken, makes one if there is none. */
+  async #ready(): Promise<Volume> {
+    const { volumes, lane, maxVolumeBytes } = this.#options;
+    if (this.#broken !== undefined) {
+      await volumes.seal(this.#broken, this.#broken.durable);
+      volumes.release(this.#broken);
+      this.#broken = undefined;
+    }
+    if (this.#volume !== undefined && this.#position >= maxVolumeBytes) {
+      // P5: every commit was synced, so nothing below the end is doubtful
+      await volumes.seal(this.#volume, this.#position);
+      volumes.release(this.#volume);
+      this.#volume = undefined;
+    }
+    if (this.#volume === undefined) {
+      this.#volume = await volumes.create(lane);
+      this.#position = this.#volume.size;
+    }
+    return this.#volume;
+  }
+
+  #take(): Logged[] {
+    let bytes = 0;
+    let count = 0;
+    while (count < this.#queue.length && count < MAX_BATCH_ENTRIES) {
+      const next = this.#queue[count]!.entryBytes;
+      if (count > 0 && bytes + next > MAX_BATCH_BYTES) break;
+      bytes += next;
+      count += 1;
+    }
+    this.#queueBytes -= bytes;
+    return this.#queue.splice(0, count);
+  }
+
+  async #commit(volume: Volume, entries: Logged[]): Promise<void> {
+    const { clock, residency, volumes } = this.#options;
+    const file = volume.file!;
+    const began = clock.monotonic();
+    const start = this.#position;
+    let end: number;
+    try {
+      end = await this.#write(file, volume, entries);
+    } catch (error) {
+      this.#volume = undefined;
+      this.#broken = volume;
+      for (const entry of entries) entry.answer?.failed(error);
+      throw error;
+    }
+    for (const entry of entries) entry.answer?.written?.();
+    const written = clock.monotonic();
+    await this.#sync(file, entries);
+    const now = clock.monotonic();
+    this.#lastSyncMs = now;
+    this.#position = end;
+    volume.size = end;
+    volume.durable = end;
+    volume.entries += entries.length;
+    for (const entry of entries) {
+      entry.durable = true;
+      entry.durableMs = now;
+      volume.unsettled.push(entry);
+    }
+    volume.reached(end);
+    volumes.touch(volume);
+    residency.touch(volume.id, start, end - start);
+    this.#count(entries, end - start, now - written, now - began);
+    this.#handOver(entries);
+    this.#proveWhenIdle(entries);
+  }
+
+  #handOver(entries: readonly Logged[]): void {
+    try {
+      this.#options.committed(entries);
+    } catch (error) {
+      const failure = this.#die(error);
+      for (const entry of entries) entry.answer?.failed(failure);
+      throw failure;
+    }
+  }
+
+  /** Places the entries, completes their heads and writes them; returns where they end. */
+  async #write(file: DiskFile, volume: Volume, entries: readonly Logged[]): Promise<number> {
+    const buffers: Uint8Array[] = [];
+    const arena = this.#room(entries);
+    const { salt, id, durable } = volume;
+    let place = this.#position;
+    let at = 0;
+    let runFrom = 0;
+    for (const entry of entries) {
+      entry.volume = id;
+      entry.place = place;
+      const { key, meta, sums, body, headBytes, bodyBytes } = entry;
+      writeHead(arena, at, entry, { key, meta, sums, bodyBytes });
+      stampHead(arena, at, headBytes, { salt, volume: id, place, durable });
+      at += headBytes;
+      if (bodyBytes > MAX_COPIED_BODY_BYTES) {
+        buffers.push(arena.subarray(runFrom, at), body);
+        runFrom = at;
+      } else {
+        arena.set(body, at);
+        at += bodyBytes;
+      }
+      const padding = entry.entryBytes - headBytes - bodyBytes;
+      arena.fill(0, at, at + padding);
+      at += padding;
+      place += entry.entryBytes;
+    }
+    if (at > runFrom) buffers.push(arena.subarray(runFrom, at));
+    await this.#writeAll(file, buffers, this.#position, place - this.#position);
+    return place;
+  }
+
+  /** The buffer that heads and small bodies of a commit are laid out in; one commit at a time uses it. */
+  #room(entries: readonly Logged[]): Buffer {
+    let needed = 0;
+    for (const entry of entries) {
+      needed += entry.bodyBytes > MAX_COPIED_BODY_BYTES ? entry.headBytes + 8 : entry.entryBytes;
+    }
+    if (needed > this.#arena.length) this.#arena = Buffer.from(new ArrayBuffer(needed));
+    return this.#arena;
+  }
+
+  async #writeAll(file: DiskFile, buffers: Uint8Array[], offset: number, total: number): Promise<void> {
+    const { clock } = this.#options;
+    let left = buffers;
+    let done = 0;
+    while (done < total) {
+      const began = clock.monotonic();
+      const onThread = total <= MAX_SYNC_WRITE_BYTES && began >= this.#poolUntilMs;
+      const count = onThread ? file.writevSync(left, offset + done) : await file.writev(left, offset + done);
+      if (onThread && clock.monotonic() - began > SLOW_WRITE_MS) this.#poolUntilMs = began + POOL_FOR_MS;
+      if (count === 0) throw new WebdfsError('DISK_FULL', `write ${file.path}: nothing was written`);
+      done += count;
+      if (done < total) left = withoutFirst(left, count);
+    }
+  }
+
+  /** @throws after a failure the lane is dead: the kernel may have dropped the pages and say that they are clean */
+  async #sync(file: DiskFile, entries: readonly Logged[]): Promise<void> {
+    try {
+      await file.datasync();
+    } catch (error) {
+      const failure = this.#die(error);
+      for (const entry of entries) entry.answer?.failed(failure);
+      throw failure;
+    }
+  }
+
+  #die(error: unknown): WebdfsError {
+    if (this.#failure !== undefined) return this.#failure;
+    const failure = new WebdfsError('DISK_FAILED', 'the store has stopped', { cause: error });
+    this.#failure = failure;
+    this.#options.fatal(failure);
+    return failure;
+  }
+
+  /** Stops the lane from outside: what is queued is answered with `error`. */
+  stop(error: WebdfsError): void {
+    this.#failure ??= error;
+    this.#idle?.cancel();
+    this.#rejectQueued(error);
+  }
+
+  /** What was queued behind a failed batch is refused with it: a group's entries must not get gaps. */
+  async #refuse(error: unknown): Promise<void> {
+    const { log, lane } = this.#options;
+    log.error('append refused', { lane, error: messageOf(error) });
+    if (codeOf(error) !== 'DISK_FULL' && this.#broken === undefined) this.#die(error);
+    this.#rejectQueued(this.#failure ?? error);
+    if (this.#broken === undefined || this.#failure !== undefined) return;
+    try {
+      await this.#ready();
+    } catch (sealing) {
+      // tried again before the next write; whoever asks for that is refused until it succeeds
+      log.error('volume cannot be sealed', { lane, error: messageOf(sealing) });
+      if (codeOf(sealing) !== 'DISK_FULL') this.#die(sealing);
+    }
+  }
+
+  #rejectQueued(error: unknown): void {
+    const refused = [...this.#queue, ...this.#waiting];
+    this.#queue = [];
+    this.#queueBytes = 0;
+    this.#waiting.length = 0;
+    this.counters.refused += refused.length;
+    for (const entry of refused) entry.answer?.failed(error);
+  }
+
+  #count(entries: readonly Logged[], bytes: number, syncMs: number, wholeMs: number): void {
+    const { counters } = this;
+    counters.commits += 1;
+    counters.entries += entries.length;
+    counters.bytes += bytes;
+    counters.syncMs += syncMs;
+    this.#recent.push(wholeMs);
+    if (this.#recent.length > RECENT_COMMITS) this.#recent.shift();
+  }
+
+  /** The last commit of a busy spell has nothing after it that says it was synced: a mark a second later does. */
+  #proveWhenIdle(entries: readonly Logged[]): void {
+    if (this.#queue.length > 0 || entries.every((entry) => entry.kind === KIND.SYNC_MARK)) return;
+    const { clock } = this.#options;
+    this.#idle?.cancel();
+    this.#idle = clock.after(IDLE_PROOF_MS, () => {
+      this.#idle = undefined;
+      this.counters.marks += 1;
+      this.push(syncMark(clock.now()));
+    });
+  }
+}
+
+function withoutFirst(buffers: readonly Uint8Array[], count: number): Uint8Array[] {
+  let skip = count;
+  const left: Uint8Array[] = [];
+  for (const buffer of buffers) {
+    if (skip >= buffer.length) skip -= buffer.length;
+    else {
+      left.push(skip > 0 ? buffer.subarray(skip) : buffer);
+      skip = 0;
+    }
+  }
+  return left;
+}
