@@ -122,6 +122,7 @@ export function readCallMessage(head: Uint8Array, attached: Uint8Array): Message
 /** The message of a REPLY frame, as views. @throws WIRE_CORRUPT if lengths do not add up */
 export function readReply(head: Uint8Array, attached: Uint8Array): Message {
   if (head.length < REPLY_HEAD_BYTES) throw corrupt(`reply head of ${head.length} bytes`);
+  if (u16At(head, 2) !== 0) throw corrupt('reply head with reserved bytes set');
   return readMessage(head, u16At(head, 0), REPLY_HEAD_BYTES, attached);
 }
 
