@@ -222,12 +222,11 @@ export class SimulatedDisk implements Disk {
     const request: Request = { action: 'syncFolder', path };
     const folder = this.#find(path);
     const marked = folder instanceof SimulatedFolder ? folder.mark() : [];
-    return this.#later(request, {
-      finish: () => {
-        if (!(folder instanceof SimulatedFolder)) throw failed(request, 'NOT_FOUND', 'no such folder');
-        folder.settle(marked);
-      },
-    });
+    const settle = (): void => {
+      if (!(folder instanceof SimulatedFolder)) throw failed(request, 'NOT_FOUND', 'no such folder');
+      folder.settle(marked);
+    };
+    return this.#later(request, { finish: settle, half: this.#perhaps(settle) });
   }
 
   space(path: string): Promise<DiskSpace> {

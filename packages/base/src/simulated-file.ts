@@ -134,7 +134,10 @@ export class SimulatedFile implements DiskFile {
       this.#machine.betray(this.#inode, mark);
       throw fate === 'full' ? failed(request, 'DISK_FULL', 'ENOSPC') : failed(request, 'DISK_FAILED', 'EIO');
     };
-    return this.#machine.later(request, { finish: () => this.#inode.settle(mark) }, troubled);
+    const finish = (): void => this.#inode.settle(mark);
+    // The machine may stop before the disk has done it, or before anybody hears that it has.
+    const half = (): void => void (this.#machine.draw(2) === 0 && finish());
+    return this.#machine.later(request, { finish, half }, troubled);
   }
 
   datasync(): Promise<void> {
