@@ -1,3 +1,49 @@
-export * from './map-store.ts';
-export * from './map.ts';
-export * from './view.ts';
+export { ballotOf, derive, type MapFacts, revisionOf } from './derive.ts';
+export { EmbeddedMapOwner, type EmbeddedMapOptions } from './embedded-map-owner.ts';
+export { formatDocument } from './documents.ts';
+export {
+  CONTROLLER_KEY,
+  diskKey,
+  downKey,
+  groupKey,
+  liveKey,
+  MAP_KEY,
+  nodeKey,
+  type ParsedKey,
+  parseKey,
+  SLICE_GROUPS,
+  sliceCount,
+  sliceKey,
+  sliceOf,
+} from './keys.ts';
+export { connectMapStore, type MapClientOptions } from './map-client.ts';
+export { serveMapStore } from './map-server.ts';
+export type { Change, Compare, Lease, MapContents, MapEntry, MapStore, Transaction, Write } from './map-store.ts';
+export { type Affected, allGroups, MapSnapshot } from './map-view.ts';
+export type {
+  ClusterMap,
+  ControllerInfo,
+  DiskInfo,
+  DownInfo,
+  FencedNode,
+  GroupHealth,
+  GroupView,
+  LiveInfo,
+  NodeInfo,
+  Override,
+  Policy,
+  ProcessMark,
+} from './map.ts';
+export { MemoryMapStore } from './memory-map-store.ts';
+export { type ProcessTable, SystemProcesses } from './process-table.ts';
+export {
+  atGoal,
+  type CaughtUp,
+  joinChanges,
+  MAX_TOGETHER,
+  type MembershipChange,
+  type Proposal,
+  propose,
+  together,
+} from './propose.ts';
+export type { LocalMap, MapView, NodeLease } from './view.ts';

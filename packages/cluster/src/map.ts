@@ -35,18 +35,59 @@ export interface NodeInfo {
   readonly life: number;
 }
 
+/** The key `disk/<n>`. Its revision is the disk revision. */
+export interface DiskInfo {
+  /** The id of the data folder; empty: the cluster was made with this node, and no data folder has claimed its place yet. */
+  readonly id: string;
+  /**
+   * The first data folder of a node that was there when the cluster was made. It loses nothing by being newer than the
+   * configurations that list it: without a claim there was no session, so nothing was acknowledged with this node.
+   */
+  readonly founding: boolean;
+}
+
+/** A process, told apart from a later one with the same id. */
+export interface ProcessMark {
+  readonly pid: number;
+  /** When it started, in the system's own unit and words; empty if unknown. */
+  readonly start: string;
+  /** The run of the system it belongs to; empty if unknown. */
+  readonly boot: string;
+}
+
 /** The key `live/<n>`, bound to the node's lease. Its revision is the session. */
 export interface LiveInfo {
   readonly pid: number;
   readonly startedMs: number;
   /** Where clients of the gateway reach this node, `host:port`, for `status`. */
   readonly door?: string;
+  /** By which another process of the same machine sees whether this one still runs. */
+  readonly process?: ProcessMark;
 }
 
 /** The key `down/<n>`. Its revision is the mark. */
 export interface DownInfo {
   readonly reason: string;
   /** The session it ends; 0: none. */
+  readonly session: Revision;
+  /**
+   * Earlier marks of this node that were not removed in between, ascending. A group that has not taken the node back since
+   * one of them was left then, not at the newest mark.
+   */
+  readonly earlier?: readonly Revision[];
+  /** Earlier marks up to here are no longer listed: in configurations older than this the node is not eligible. */
+  readonly forgets?: Revision;
+}
+
+/** The key `controller`, bound to its lease. Its create revision is what its transactions compare. */
+export interface ControllerInfo {
+  readonly node: NodeId;
+  readonly session: Revision;
+}
+
+/** A node, with the session in which it may still serve as primary. */
+export interface FencedNode {
+  readonly node: NodeId;
   readonly session: Revision;
 }
 
@@ -55,7 +96,7 @@ export interface Override {
   readonly members: readonly NodeId[];
   readonly eligible: readonly NodeId[];
   /** Nodes, with their sessions, that may still serve as primary. */
-  readonly from: readonly { readonly node: NodeId; readonly session: Revision }[];
+  readonly from: readonly FencedNode[];
 }
 
 export type GroupHealth = 'whole' | 'degraded' | 'reads-only' | 'waiting' | 'lost';
@@ -65,6 +106,8 @@ export interface GroupView {
   /** 0 without a primary. Equal ballots mean equal members, primary and session. */
   readonly ballot: Ballot;
   readonly inSync: readonly NodeId[];
+  /** As configured, those that left included. */
+  readonly members: readonly NodeId[];
   readonly primary: NodeId | undefined;
   /** The primary's session. */
   readonly session: Revision;
@@ -72,7 +115,7 @@ export interface GroupView {
   readonly configRevision: Revision;
   readonly overridden: boolean;
   readonly eligible: readonly NodeId[];
-  readonly fence: readonly { readonly node: NodeId; readonly session: Revision }[];
+  readonly fence: readonly FencedNode[];
   /** Where the group should be: `goal(g)`. */
   readonly goal: readonly NodeId[];
   readonly copies: number;

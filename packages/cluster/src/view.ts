@@ -1,20 +1,42 @@
 import type { GroupKey, NodeId, PolicyId, Revision } from '@webdfs/base';
-import type { ClusterMap, DownInfo, GroupView, LiveInfo, NodeInfo, Override, Policy } from './map.ts';
+import type {
+  ClusterMap,
+  ControllerInfo,
+  DiskInfo,
+  DownInfo,
+  GroupView,
+  LiveInfo,
+  NodeInfo,
+  Override,
+  Policy,
+} from './map.ts';
 import type { Transaction } from './map-store.ts';
 
 /** The map at one revision, immutable; what a node knows of the cluster. */
 export interface MapView {
   readonly revision: Revision;
   readonly map: ClusterMap;
+  /** Revision at which the key `map` was last written. */
+  readonly mapRevision: Revision;
+  /** @throws NOT_FOUND */
   policy(id: PolicyId): Policy;
   /** All nodes of the settled and target topologies, ascending. */
   nodes(): readonly NodeId[];
-  node(node: NodeId): NodeInfo | undefined;
-  disk(node: NodeId): { readonly id: string; readonly revision: Revision } | undefined;
+  node(node: NodeId): (NodeInfo & { readonly revision: Revision }) | undefined;
+  disk(node: NodeId): (DiskInfo & { readonly revision: Revision }) | undefined;
   live(node: NodeId): { readonly info: LiveInfo; readonly session: Revision } | undefined;
   down(node: NodeId): { readonly info: DownInfo; readonly mark: Revision } | undefined;
+  /** All marked nodes, ascending. */
+  marked(): readonly NodeId[];
+  controller(): { readonly info: ControllerInfo; readonly createRevision: Revision } | undefined;
   override(group: GroupKey): { readonly value: Override; readonly revision: Revision } | undefined;
+  /** All groups with an override; of one slice, if given. */
+  overridden(policy: PolicyId, slice?: number): readonly GroupKey[];
   sliceRevision(policy: PolicyId, slice: number): Revision;
+  /** Placement by the settled topology, the nodes written off included. */
+  placed(group: GroupKey): readonly NodeId[];
+  /** `goal(g)`: placement by the target, else the settled topology, without the nodes written off. */
+  goal(group: GroupKey): readonly NodeId[];
   /** `derive`, remembered for this view. */
   group(group: GroupKey): GroupView;
 }
