@@ -1,0 +1,355 @@
+import {
+  type Ballot,
+  codeOf,
+  type GroupKey,
+  groupNumber,
+  messageOf,
+  type NodeId,
+  type Revision,
+  type Timer,
+  WebdfsError,
+} from '@webdfs/base';
+import { allGroups, type GroupView, type MapView } from '@webdfs/cluster';
+import type { Message } from '@webdfs/wire';
+import { NO_ATTACHMENT } from '@webdfs/wire';
+import {
+  decodeLearnAnswer,
+  decodeLearned,
+  decodePageRequest,
+  encodeLearn,
+  encodePage,
+  type LearnAnswer,
+  type LearnOrder,
+  MAX_LEARN_GROUPS,
+} from './learner-codec.ts';
+import { pageOf, sumOf } from './learner-pages.ts';
+import type { ReplicaHost } from './replica-host.ts';
+import { REQUEST_FORMAT } from './request-codec.ts';
+import { VERB } from './verbs.ts';
+
+export interface SourceLimits {
+  /** Groups that one node learns from here at once; each holds the new records it lacks in memory. */
+  readonly groupsPerNode: number;
+  /** Groups in one order. */
+  readonly groupsPerOrder: number;
+  /** All groups are looked at again after so long, milliseconds: nothing depends on hearing of every change. */
+  readonly lookMs: number;
+  /** A learner of which nothing was heard for so long is given up. */
+  readonly silenceMs: number;
+  /** Pause after a group's first failure with a node; doubles up to the other. */
+  readonly firstPauseMs: number;
+  readonly lastPauseMs: number;
+}
+
+export const SOURCE_LIMITS: SourceLimits = {
+  groupsPerNode: 512,
+  groupsPerOrder: 256,
+  lookMs: 1_000,
+  silenceMs: 30_000,
+  firstPauseMs: 250,
+  lastPauseMs: 300_000,
+};
+
+/** A group that is being taught to a node. */
+interface Pupil {
+  readonly key: GroupKey;
+  readonly ballot: Ballot;
+  readonly session: Revision;
+  /** ordered: it learns · ready: it has everything, its place in the map is being asked for. */
+  state: 'ordered' | 'ready';
+}
+
+/** What is under way with one node. */
+interface School {
+  readonly node: NodeId;
+  readonly pupils: Map<number, Pupil>;
+  readonly waiting: Map<number, GroupKey>;
+  isOrdering: boolean;
+  heardAt: number;
+}
+
+interface Pause {
+  readonly until: number;
+  readonly ms: number;
+}
+
+const CALL_MS = 30_000;
+/** Before a change of the map that did not come about is proposed again. */
+const REFUSED_PAUSE_MS = 100;
+const TAKEN: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTACHMENT };
+
+/**
+ * The primaries' side of learning (protocol J1, J4): finds the groups of this node that lack a member, orders the nodes that
+ * should be members to learn, many groups in one call, serves their pages, and has them added once they are ready.
+ */
+export class LearnerSource {
+  readonly #host: ReplicaHost;
+  readonly #limits: SourceLimits;
+  readonly #schools = new Map<NodeId, School>();
+  readonly #pauses = new Map<string, Pause>();
+  #timer: Timer | undefined;
+  #isStopped = false;
+  #isStarting = false;
+
+  constructor(host: ReplicaHost, limits: Partial<SourceLimits> = {}) {
+    this.#host = host;
+    this.#limits = { ...SOURCE_LIMITS, ...limits };
+  }
+
+  start(): void {
+    this.#lookAgain();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Groups that this node teaches, and those that wait. */
+  counts(): { readonly teaching: number; readonly waiting: number } {
+    let teaching = 0;
+    let waiting = 0;
+    for (const school of this.#schools.values()) {
+      teaching += school.pupils.size;
+      waiting += school.waiting.size;
+    }
+    return { teaching, waiting };
+  }
+
+  mapChanged(view: MapView, groups: readonly GroupKey[] | 'all'): void {
+    for (const key of groups === 'all' ? allGroups(view.map) : groups) this.consider(key);
+  }
+
+  /** The engine dropped a learner. */
+  lost(key: GroupKey, node: NodeId, why: string): void {
+    if (this.#isStarting) return;
+    const pupil = this.#forget(key, node);
+    if (pupil === undefined) return;
+    this.#host.log.info('learner lost', { policy: key.policy, group: key.group, node, why });
+    this.#postpone(key, node);
+  }
+
+  /** The map did not take the learner that was ready; it goes on learning. */
+  refused(key: GroupKey, node: NodeId): void {
+    this.#host.clock.after(REFUSED_PAUSE_MS, () => {
+      const pupil = this.#schools.get(node)?.pupils.get(groupNumber(key));
+      if (!this.#isStopped && pupil?.state === 'ready' && this.#isCurrent(pupil, node))
+        this.#host.readyLearner(key, node);
+    });
+  }
+
+  /** Looks at one group: whom it lacks, and what became of the learner it has. */
+  consider(key: GroupKey): void {
+    if (this.#isStopped) return;
+    const number = groupNumber(key);
+    const isServed = this.#host.serving(key) !== 0;
+    let isTaught = false;
+    for (const school of this.#schools.values()) {
+      const pupil = school.pupils.get(number);
+      if (pupil !== undefined && !this.#isCurrent(pupil, school.node)) {
+        school.pupils.delete(number);
+        if (isServed) this.#host.failLearner(key, school.node);
+        if (this.#host.map.view.group(key).inSync.includes(school.node))
+          this.#pauses.delete(pauseName(key, school.node));
+        this.#orderSoon(school);
+      } else if (pupil !== undefined) isTaught = true;
+      if (!isServed) school.waiting.delete(number);
+    }
+    if (!isServed || isTaught) return;
+    this.#seek(key);
+  }
+
+  #seek(key: GroupKey): void {
+    const { map, self, clock } = this.#host;
+    const view = map.view.group(key);
+    const node = lacking(view).find((candidate) => {
+      const pause = this.#pauses.get(pauseName(key, candidate));
+      const isPaused = pause !== undefined && clock.monotonic() < pause.until;
+      return candidate !== self && map.view.live(candidate) !== undefined && !isPaused;
+    });
+    if (node === undefined) {
+      if (isOutOfOrder(view)) this.#host.arrange(key);
+      return;
+    }
+    const school = this.#school(node);
+    school.waiting.set(groupNumber(key), key);
+    this.#orderSoon(school);
+  }
+
+  // ---- orders ----
+
+  #school(node: NodeId): School {
+    let school = this.#schools.get(node);
+    if (school === undefined) {
+      const heardAt = this.#host.clock.monotonic();
+      school = { node, pupils: new Map(), waiting: new Map(), isOrdering: false, heardAt };
+      this.#schools.set(node, school);
+    }
+    return school;
+  }
+
+  /** At the end of the turn, so that all groups of one change of the map travel together. */
+  #orderSoon(school: School): void {
+    if (school.isOrdering || school.waiting.size === 0) return;
+    school.isOrdering = true;
+    this.#host.clock.soon(() => {
+      void this.#order(school).finally(() => {
+        school.isOrdering = false;
+        if (school.pupils.size < this.#limits.groupsPerNode) this.#orderSoon(school);
+      });
+    });
+  }
+
+  async #order(school: School): Promise<void> {
+    const room = this.#limits.groupsPerNode - school.pupils.size;
+    const limit = Math.min(room, this.#limits.groupsPerOrder, MAX_LEARN_GROUPS);
+    const { view } = this.#host.map;
+    // those with the fewest copies first
+    const copies = (key: GroupKey): number => view.group(key).inSync.length;
+    const next = [...school.waiting.values()].toSorted((a, b) => copies(a) - copies(b)).slice(0, Math.max(0, limit));
+    for (const key of next) school.waiting.delete(groupNumber(key));
+    const session = view.live(school.node)?.session;
+    if (session === undefined || next.length === 0 || this.#isStopped) return;
+    const orders = await Promise.all(next.map((key) => this.#enrol(school, key, session)));
+    await this.#send(
+      school,
+      orders.filter((order) => order !== undefined),
+      session,
+    );
+  }
+
+  async #enrol(school: School, key: GroupKey, session: Revision): Promise<LearnOrder | undefined> {
+    const ballot = this.#host.serving(key);
+    if (ballot === 0 || !lacking(this.#host.map.view.group(key)).includes(school.node)) return undefined;
+    this.#isStarting = true;
+    const base = this.#host.startLearner(key, school.node, session);
+    this.#isStarting = false;
+    if (base === undefined) {
+      this.#postpone(key, school.node);
+      return undefined;
+    }
+    const pupil: Pupil = { key, ballot, session, state: 'ordered' };
+    if (school.pupils.size === 0) school.heardAt = this.#host.clock.monotonic();
+    school.pupils.set(groupNumber(key), pupil);
+    return { policy: key.policy, group: key.group, ballot, base, sum: await sumOf(this.#host.store, key) };
+  }
+
+  async #send(school: School, orders: readonly LearnOrder[], session: Revision): Promise<void> {
+    if (orders.length === 0) return;
+    const { log, link } = this.#host;
+    let answers: LearnAnswer[];
+    try {
+      const message = encodeLearn(session, orders);
+      answers = decodeLearnAnswer(await link(school.node).call(VERB.LEARN, message, { deadlineMs: CALL_MS }));
+      if (answers.length !== orders.length) throw new WebdfsError('CORRUPT', 'not as many answers as orders');
+      school.heardAt = this.#host.clock.monotonic();
+    } catch (error) {
+      if (!(error instanceof WebdfsError)) throw error;
+      log.info('orders were not taken', {
+        node: school.node,
+        groups: orders.length,
+        code: codeOf(error),
+        why: messageOf(error),
+      });
+      answers = orders.map(() => 'refused');
+    }
+    for (const [i, order] of orders.entries()) {
+      if (answers[i] === 'equal') this.#ready(school, order);
+      else if (answers[i] === 'refused') this.#giveUp(school, order);
+    }
+  }
+
+  #ready(school: School, report: GroupKey & { readonly ballot: Ballot }): void {
+    const pupil = school.pupils.get(groupNumber(report));
+    if (pupil === undefined || pupil.ballot !== report.ballot || !this.#isCurrent(pupil, school.node)) return;
+    pupil.state = 'ready';
+    this.#host.readyLearner(pupil.key, school.node);
+  }
+
+  #giveUp(school: School, report: GroupKey & { readonly ballot: Ballot }): void {
+    const pupil = school.pupils.get(groupNumber(report));
+    if (pupil === undefined || pupil.ballot !== report.ballot) return;
+    this.#forget(pupil.key, school.node);
+    this.#host.failLearner(pupil.key, school.node);
+    this.#postpone(pupil.key, school.node);
+  }
+
+  #forget(key: GroupKey, node: NodeId): Pupil | undefined {
+    const school = this.#schools.get(node);
+    const pupil = school?.pupils.get(groupNumber(key));
+    school?.pupils.delete(groupNumber(key));
+    return pupil;
+  }
+
+  /** Still the same run of the node, and the same configuration of the group. */
+  #isCurrent(pupil: Pupil, node: NodeId): boolean {
+    const { map } = this.#host;
+    return this.#host.serving(pupil.key) === pupil.ballot && map.view.live(node)?.session === pupil.session;
+  }
+
+  #postpone(key: GroupKey, node: NodeId): void {
+    const name = pauseName(key, node);
+    const before = this.#pauses.get(name)?.ms ?? 0;
+    const ms = before === 0 ? this.#limits.firstPauseMs : Math.min(before * 2, this.#limits.lastPauseMs);
+    this.#pauses.set(name, { ms, until: this.#host.clock.monotonic() + ms * (0.5 + this.#host.random.fraction()) });
+  }
+
+  // ---- what learners say ----
+
+  /** LEARNED: which groups are ready, which were given up. @throws CORRUPT, TOO_LARGE */
+  onLearned(message: Message, from: NodeId): Message {
+    const { sender, reports } = decodeLearned(message);
+    const school = this.#schools.get(from);
+    if (school === undefined) return TAKEN;
+    school.heardAt = this.#host.clock.monotonic();
+    for (const report of reports) {
+      if (school.pupils.get(groupNumber(report))?.session !== sender) continue;
+      if (report.outcome === 'ready') this.#ready(school, report);
+      else this.#giveUp(school, report);
+    }
+    return TAKEN;
+  }
+
+  /** PAGE. @throws NOT_PRIMARY, CORRUPT, TOO_LARGE */
+  async onPage(message: Message, from: NodeId): Promise<Message> {
+    const school = this.#schools.get(from);
+    if (school !== undefined) school.heardAt = this.#host.clock.monotonic();
+    return encodePage(await pageOf(this.#host, decodePageRequest(message)));
+  }
+
+  // ---- time ----
+
+  #lookAgain(): void {
+    if (this.#isStopped) return;
+    const at = this.#host.clock.monotonic();
+    for (const [name, { until, ms }] of this.#pauses) if (at > until + 2 * ms) this.#pauses.delete(name);
+    for (const school of this.#schools.values()) {
+      if (at > school.heardAt + this.#limits.silenceMs) this.#dismiss(school);
+      if (school.pupils.size === 0 && school.waiting.size === 0 && !school.isOrdering)
+        this.#schools.delete(school.node);
+    }
+    for (const key of this.#host.served()) this.consider(key);
+    this.#timer = this.#host.clock.after(this.#limits.lookMs, () => this.#lookAgain());
+  }
+
+  /** Nothing was heard of a node that learns: all its groups begin anew. */
+  #dismiss(school: School): void {
+    for (const pupil of [...school.pupils.values()])
+      if (pupil.state === 'ordered') this.#giveUp(school, { ...pupil.key, ballot: pupil.ballot });
+  }
+}
+
+function pauseName(key: GroupKey, node: NodeId): string {
+  return `${node}/${groupNumber(key)}`;
+}
+
+/** J1: nodes that should be members and are not. Those eligible are put back by the controller as they are (T7). */
+function lacking(view: GroupView): NodeId[] {
+  return view.goal.filter((node) => !view.inSync.includes(node) && !view.eligible.includes(node));
+}
+
+/** J5 without a learner: all that should be members are, in another order or with one too many. */
+function isOutOfOrder(view: GroupView): boolean {
+  if (view.goal.length === 0 || !view.goal.every((node) => view.inSync.includes(node))) return false;
+  return view.inSync.length !== view.goal.length || view.goal.some((node, i) => view.inSync[i] !== node);
+}

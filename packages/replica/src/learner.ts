@@ -1,0 +1,251 @@
+import {
+  codeOf,
+  type GroupKey,
+  groupNumber,
+  messageOf,
+  type NodeId,
+  type Revision,
+  sleep,
+  WebdfsError,
+} from '@webdfs/base';
+import { revisionOf } from '@webdfs/cluster';
+import type { Message } from '@webdfs/wire';
+import {
+  decodeLearn,
+  encodeLearnAnswer,
+  encodeLearned,
+  type GroupSum,
+  type LearnAnswer,
+  type LearnOrder,
+  type LearnReport,
+  MAX_LEARN_GROUPS,
+} from './learner-codec.ts';
+import { Lesson, type Movement } from './learner-lesson.ts';
+import { sameContents, sumOf } from './learner-pages.ts';
+import { Rate } from './rate.ts';
+import type { ReplicaHost } from './replica-host.ts';
+import type { CatchUpStatus } from './status-codec.ts';
+import { Turns } from './turns.ts';
+import { VERB } from './verbs.ts';
+
+export interface LearnerLimits {
+  /** Groups whose rows are compared at once. */
+  readonly lessons: number;
+  /** Blocks copied at once. */
+  readonly blocks: number;
+  /** A report that its primary does not take is tried again for so long, milliseconds. */
+  readonly reportMs: number;
+}
+
+export const LEARNER_LIMITS: LearnerLimits = { lessons: 16, blocks: 4, reportMs: 10_000 };
+
+/** A group that is being learned, or was, in one ballot. */
+interface Course {
+  readonly order: LearnOrder;
+  readonly primary: NodeId;
+  readonly stop: AbortController;
+  /** Known to be applied here before its log was rebased; see `LessonOptions.complete`. */
+  complete: number;
+}
+
+/** Orders judged at once. */
+const ORDERS_AT_ONCE = 64;
+const REPORT_MS = 5_000;
+const REPORT_PAUSE_MS = 100;
+
+/**
+ * This node as a learner (protocol J2, J3): follows the groups that their primaries tell it to learn, compares what it
+ * holds, gets what differs, and reports.
+ */
+export class Learner {
+  readonly #host: ReplicaHost;
+  readonly #limits: LearnerLimits;
+  readonly #courses = new Map<number, Course>();
+  readonly #lessons: Turns;
+  readonly #blocks: Turns;
+  readonly #movement: Movement = { compared: 0, entries: 0, bytes: 0, removed: 0, missing: 0 };
+  readonly #rate: Rate;
+  readonly #reports = new Map<NodeId, LearnReport[]>();
+  readonly #stop = new AbortController();
+  #equal = 0;
+
+  constructor(host: ReplicaHost, limits: Partial<LearnerLimits> = {}) {
+    this.#host = host;
+    this.#limits = { ...LEARNER_LIMITS, ...limits };
+    this.#lessons = new Turns(this.#limits.lessons);
+    this.#blocks = new Turns(this.#limits.blocks);
+    this.#rate = new Rate(host.clock);
+  }
+
+  stop(): void {
+    this.#stop.abort(new WebdfsError('CANCELLED', 'the node is stopping'));
+    for (const course of this.#courses.values()) course.stop.abort(this.#stop.signal.reason);
+    this.#courses.clear();
+  }
+
+  /** Courses whose ballot is over end; those that made this node a member as well. */
+  mapChanged(groups: readonly GroupKey[] | 'all'): void {
+    const affected = groups === 'all' ? [...this.#courses.values()].map(({ order }) => order) : groups;
+    for (const key of affected) {
+      const course = this.#courses.get(groupNumber(key));
+      if (course !== undefined && this.#host.map.view.group(key).ballot !== course.order.ballot) this.#end(course);
+    }
+  }
+
+  status(): CatchUpStatus {
+    const { compared, entries, bytes, missing } = this.#movement;
+    const bytesPerSecond = this.#rate.perSecond(bytes);
+    const groups = this.#courses.size;
+    return { groups, bytes: missing, bytesPerSecond, compared, fetchedEntries: entries, fetchedBytes: bytes };
+  }
+
+  /** Since the start: groups found equal at once, and entries removed here. */
+  counters(): { readonly equalGroups: number; readonly removedEntries: number } {
+    return { equalGroups: this.#equal, removedEntries: this.#movement.removed };
+  }
+
+  /** LEARN: which groups are equal already, which are accepted. @throws UNAVAILABLE, CORRUPT and the like */
+  async onLearn(message: Message, from: NodeId): Promise<Message> {
+    const { receiver, orders } = decodeLearn(message);
+    await this.#readMap(orders);
+    const answers: LearnAnswer[] = [];
+    for (let at = 0; at < orders.length; at += ORDERS_AT_ONCE) {
+      const part = orders.slice(at, at + ORDERS_AT_ONCE);
+      answers.push(...(await Promise.all(part.map((order) => this.#judge(order, from, receiver)))));
+    }
+    return encodeLearnAnswer(answers);
+  }
+
+  /** L5: what is ordered in a ballot that this node's map has not reached is judged once it has. */
+  async #readMap(orders: readonly LearnOrder[]): Promise<void> {
+    let newest = 0;
+    for (const { ballot } of orders) newest = Math.max(newest, revisionOf(ballot));
+    if (newest > this.#host.map.view.revision) await this.#host.map.readThrough(newest);
+  }
+
+  async #judge(order: LearnOrder, from: NodeId, receiver: Revision): Promise<LearnAnswer> {
+    const { map, self, log } = this.#host;
+    const view = map.view.group(order);
+    const isMeant = receiver === this.#host.session() && !this.#stop.signal.aborted;
+    if (!isMeant || view.ballot !== order.ballot || view.primary !== from || view.inSync.includes(self))
+      return 'refused';
+    try {
+      return await this.#enrol(order, from);
+    } catch (error) {
+      if (!(error instanceof WebdfsError)) throw error;
+      log.info('group cannot be learned', { policy: order.policy, group: order.group, why: messageOf(error) });
+      return 'refused';
+    }
+  }
+
+  async #enrol(order: LearnOrder, primary: NodeId): Promise<LearnAnswer> {
+    const number = groupNumber(order);
+    const before = this.#courses.get(number);
+    if (before?.order.ballot === order.ballot && before.order.base.sequence === order.base.sequence) return 'accepted';
+    if (before !== undefined) this.#end(before);
+    const course: Course = { order, primary, stop: new AbortController(), complete: 0 };
+    this.#courses.set(number, course);
+    try {
+      const isEqual = await this.#follow(course);
+      if (this.#courses.get(number) !== course) return 'refused';
+      if (isEqual) {
+        this.#equal++;
+        this.#courses.delete(number);
+        return 'equal';
+      }
+    } catch (error) {
+      this.#end(course);
+      throw error;
+    }
+    void this.#lessons.run(() => this.#teach(course));
+    return 'accepted';
+  }
+
+  /** Begins to take the group's new records. @returns whether it holds all of the old ones */
+  async #follow(course: Course): Promise<boolean> {
+    const { store } = this.#host;
+    const { order } = course;
+    const log = store.log(order);
+    const isMember = log.mark?.role !== 'learner' && !store.facts().suspect;
+    // above what the primary has committed: of a history that was given up
+    if (log.commit > order.base.sequence && log.commit > order.sum.commit) await store.drop(order);
+    else if (isMember) course.complete = log.commit;
+    const ours = await sumOf(store, order);
+    const isEqual = isMember && ours.commit === order.sum.commit && sameContents(ours, order.sum);
+    const asIs = isEqual && log.commit === order.base.sequence && log.last === log.commit;
+    await this.#host.follow(order, order.ballot, { base: order.base, asIs });
+    return isEqual;
+  }
+
+  async #teach(course: Course): Promise<void> {
+    const { order, primary, complete, stop } = course;
+    if (stop.signal.aborted) return;
+    const { policy, group, ballot, sum } = order;
+    const key = { policy, group };
+    const options = { key, ballot, primary, complete, movement: this.#movement, signal: stop.signal };
+    let outcome: LearnReport['outcome'] = 'ready';
+    try {
+      await this.#lesson(options, sum);
+    } catch (error) {
+      if (stop.signal.aborted) return;
+      if (!(error instanceof WebdfsError)) throw error;
+      this.#host.log.warn('group was not learned', { policy, group, code: error.code, why: messageOf(error) });
+      outcome = 'failed';
+    }
+    this.#courses.delete(groupNumber(key));
+    this.#report(primary, { ...key, ballot, outcome });
+  }
+
+  async #lesson(options: Omit<ConstructorParameters<typeof Lesson>[1], 'inTurn'>, sum: GroupSum): Promise<void> {
+    const lesson = new Lesson(this.#host, { ...options, inTurn: (work) => this.#blocks.run(work) });
+    try {
+      await lesson.run(sum);
+    } catch (error) {
+      // of another history: the next attempt begins with nothing
+      if (codeOf(error) === 'CONFLICT' && !options.signal.aborted) await this.#host.store.drop(options.key);
+      throw error;
+    }
+  }
+
+  #end(course: Course): void {
+    course.stop.abort(new WebdfsError('CANCELLED', 'the ballot is over'));
+    const number = groupNumber(course.order);
+    if (this.#courses.get(number) === course) this.#courses.delete(number);
+  }
+
+  /** Reports of one turn travel together; one call to a node at a time. */
+  #report(primary: NodeId, report: LearnReport): void {
+    const waiting = this.#reports.get(primary);
+    if (waiting !== undefined) waiting.push(report);
+    else {
+      this.#reports.set(primary, [report]);
+      this.#host.clock.soon(() => void this.#sendReports(primary));
+    }
+  }
+
+  async #sendReports(primary: NodeId): Promise<void> {
+    const { clock, log } = this.#host;
+    const until = clock.monotonic() + this.#limits.reportMs;
+    let reports = this.#reports.get(primary) ?? [];
+    while (reports.length > 0 && !this.#stop.signal.aborted) {
+      const part = reports.slice(0, MAX_LEARN_GROUPS);
+      try {
+        const message = encodeLearned(this.#host.session(), part);
+        await this.#host
+          .link(primary)
+          .call(VERB.LEARNED, message, { deadlineMs: REPORT_MS, signal: this.#stop.signal });
+        reports.splice(0, part.length);
+      } catch (error) {
+        if (!(error instanceof WebdfsError)) throw error;
+        // the primary finds out by itself that nothing is heard of these groups
+        if (this.#stop.signal.aborted || clock.monotonic() > until) {
+          log.warn('reports were not taken', { node: primary, groups: reports.length, why: messageOf(error) });
+          break;
+        }
+        await sleep(clock, REPORT_PAUSE_MS);
+      }
+      reports = this.#reports.get(primary) ?? [];
+    }
+    this.#reports.delete(primary);
+  }
+}
