@@ -11,6 +11,8 @@ const LAYOUT_BLOCKS = 1;
 
 /** A note that this attempt is refused for good (protocol, B2): `1 ‖ attempt`. */
 const FENCE_NOTE = 1;
+/** What the names of all fences begin with. */
+export const FENCE_PREFIX: Uint8Array = Uint8Array.of(FENCE_NOTE);
 
 /** The name of the note that fences an attempt, in the group of the key it was for. */
 export function fenceNote(attempt: Uint8Array): Uint8Array {

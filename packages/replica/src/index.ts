@@ -13,6 +13,11 @@ export {
   type ReadBlockHead,
   unpackBlockOwner,
 } from './block-codec.ts';
+export { type EngineOptions, ReplicaEngine } from './engine.ts';
+export { blockId, type GarbageLimits } from './garbage.ts';
+export type { EngineHooks } from './hooks.ts';
+export type { LearnerLimits } from './learner.ts';
+export type { SourceLimits } from './learner-source.ts';
 export {
   decodeListAnswer,
   decodeListRequest,
@@ -60,6 +65,7 @@ export type {
   WriteAnswer,
   WriteRequest,
 } from './requests.ts';
+export { ReplicaNode, type ReplicaNodeOptions } from './replica-node.ts';
 export {
   type CatchUpStatus,
   decodeStatusAnswer,

@@ -236,11 +236,13 @@ export class LearnerSource {
 
   async #send(school: School, orders: readonly LearnOrder[], session: Revision): Promise<void> {
     if (orders.length === 0) return;
-    const { log, link } = this.#host;
+    const { log } = this.#host;
     let answers: LearnAnswer[];
     try {
       const message = encodeLearn(session, orders);
-      answers = decodeLearnAnswer(await link(school.node).call(VERB.LEARN, message, { deadlineMs: CALL_MS }));
+      answers = decodeLearnAnswer(
+        await this.#host.link(school.node).call(VERB.LEARN, message, { deadlineMs: CALL_MS }),
+      );
       if (answers.length !== orders.length) throw new WebdfsError('CORRUPT', 'not as many answers as orders');
       school.heardAt = this.#host.clock.monotonic();
     } catch (error) {
@@ -334,7 +336,7 @@ export class LearnerSource {
 
   /** Nothing was heard of a node that learns: all its groups begin anew. */
   #dismiss(school: School): void {
-    for (const pupil of [...school.pupils.values()])
+    for (const pupil of school.pupils.values())
       if (pupil.state === 'ordered') this.#giveUp(school, { ...pupil.key, ballot: pupil.ballot });
   }
 }

@@ -25,7 +25,7 @@ export const VERB = {
   VERIFY: 10,
   /** call: `NodeStatus` as JSON */
   STATUS: 11,
-  /** call: is an attempt named? (garbage.ts) */
+  /** call, to the primary of a key's group: are these attempts named? (named.ts) */
   NAMED: 12,
   /** call, primary → learner: begin to learn these groups (learner-codec.ts) */
   LEARN: 13,
@@ -35,6 +35,8 @@ export const VERB = {
   LEARNED: 15,
   /** call: the newest entries of keys and blocks, from any member */
   FETCH_KEYS: 16,
+  /** call, to the primary of blocks' group: look at these blocks, they may be garbage (garbage.ts) */
+  EXAMINE: 17,
 } as const;
 
 /** The first number that rooms above may use. */
