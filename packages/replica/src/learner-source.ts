@@ -9,7 +9,7 @@ import {
   type Timer,
   WebdfsError,
 } from '@webdfs/base';
-import { allGroups, type GroupView, type MapView } from '@webdfs/cluster';
+import { allGroups, type MapView } from '@webdfs/cluster';
 import type { Message } from '@webdfs/wire';
 import { NO_ATTACHMENT } from '@webdfs/wire';
 import {
@@ -22,6 +22,7 @@ import {
   type LearnOrder,
   MAX_LEARN_GROUPS,
 } from './learner-codec.ts';
+import { isOutOfOrder, lacking, Pauses } from './learner-needs.ts';
 import { pageOf, sumOf } from './learner-pages.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import { REQUEST_FORMAT } from './request-codec.ts';
@@ -68,11 +69,6 @@ interface School {
   heardAt: number;
 }
 
-interface Pause {
-  readonly until: number;
-  readonly ms: number;
-}
-
 const CALL_MS = 30_000;
 /** Before a change of the map that did not come about is proposed again. */
 const REFUSED_PAUSE_MS = 100;
@@ -86,7 +82,7 @@ export class LearnerSource {
   readonly #host: ReplicaHost;
   readonly #limits: SourceLimits;
   readonly #schools = new Map<NodeId, School>();
-  readonly #pauses = new Map<string, Pause>();
+  readonly #pauses: Pauses;
   #timer: Timer | undefined;
   #isStopped = false;
   #isStarting = false;
@@ -94,6 +90,7 @@ export class LearnerSource {
   constructor(host: ReplicaHost, limits: Partial<SourceLimits> = {}) {
     this.#host = host;
     this.#limits = { ...SOURCE_LIMITS, ...limits };
+    this.#pauses = new Pauses(host, this.#limits);
   }
 
   start(): void {
@@ -126,7 +123,7 @@ export class LearnerSource {
     const pupil = this.#forget(key, node);
     if (pupil === undefined) return;
     this.#host.log.info('learner lost', { policy: key.policy, group: key.group, node, why });
-    this.#postpone(key, node);
+    this.#pauses.lengthen(key, node);
   }
 
   /** The map did not take the learner that was ready; it goes on learning. */
@@ -149,8 +146,7 @@ export class LearnerSource {
       if (pupil !== undefined && !this.#isCurrent(pupil, school.node)) {
         school.pupils.delete(number);
         if (isServed) this.#host.failLearner(key, school.node);
-        if (this.#host.map.view.group(key).inSync.includes(school.node))
-          this.#pauses.delete(pauseName(key, school.node));
+        if (this.#host.map.view.group(key).inSync.includes(school.node)) this.#pauses.forget(key, school.node);
         this.#orderSoon(school);
       } else if (pupil !== undefined) isTaught = true;
       if (!isServed) school.waiting.delete(number);
@@ -160,13 +156,11 @@ export class LearnerSource {
   }
 
   #seek(key: GroupKey): void {
-    const { map, self, clock } = this.#host;
+    const { map, self } = this.#host;
     const view = map.view.group(key);
-    const node = lacking(view).find((candidate) => {
-      const pause = this.#pauses.get(pauseName(key, candidate));
-      const isPaused = pause !== undefined && clock.monotonic() < pause.until;
-      return candidate !== self && map.view.live(candidate) !== undefined && !isPaused;
-    });
+    const node = lacking(view).find(
+      (each) => each !== self && map.view.live(each) !== undefined && !this.#pauses.isPaused(key, each),
+    );
     if (node === undefined) {
       if (isOutOfOrder(view)) this.#host.arrange(key);
       return;
@@ -225,7 +219,7 @@ export class LearnerSource {
     const base = this.#host.startLearner(key, school.node, session);
     this.#isStarting = false;
     if (base === undefined) {
-      this.#postpone(key, school.node);
+      this.#pauses.lengthen(key, school.node);
       return undefined;
     }
     const pupil: Pupil = { key, ballot, session, state: 'ordered' };
@@ -273,7 +267,7 @@ export class LearnerSource {
     if (pupil === undefined || pupil.ballot !== report.ballot) return;
     this.#forget(pupil.key, school.node);
     this.#host.failLearner(pupil.key, school.node);
-    this.#postpone(pupil.key, school.node);
+    this.#pauses.lengthen(pupil.key, school.node);
   }
 
   #forget(key: GroupKey, node: NodeId): Pupil | undefined {
@@ -287,13 +281,6 @@ export class LearnerSource {
   #isCurrent(pupil: Pupil, node: NodeId): boolean {
     const { map } = this.#host;
     return this.#host.serving(pupil.key) === pupil.ballot && map.view.live(node)?.session === pupil.session;
-  }
-
-  #postpone(key: GroupKey, node: NodeId): void {
-    const name = pauseName(key, node);
-    const before = this.#pauses.get(name)?.ms ?? 0;
-    const ms = before === 0 ? this.#limits.firstPauseMs : Math.min(before * 2, this.#limits.lastPauseMs);
-    this.#pauses.set(name, { ms, until: this.#host.clock.monotonic() + ms * (0.5 + this.#host.random.fraction()) });
   }
 
   // ---- what learners say ----
@@ -324,7 +311,7 @@ export class LearnerSource {
   #lookAgain(): void {
     if (this.#isStopped) return;
     const at = this.#host.clock.monotonic();
-    for (const [name, { until, ms }] of this.#pauses) if (at > until + 2 * ms) this.#pauses.delete(name);
+    this.#pauses.expire();
     for (const school of this.#schools.values()) {
       if (at > school.heardAt + this.#limits.silenceMs) this.#dismiss(school);
       if (school.pupils.size === 0 && school.waiting.size === 0 && !school.isOrdering)
@@ -339,19 +326,4 @@ export class LearnerSource {
     for (const pupil of school.pupils.values())
       if (pupil.state === 'ordered') this.#giveUp(school, { ...pupil.key, ballot: pupil.ballot });
   }
-}
-
-function pauseName(key: GroupKey, node: NodeId): string {
-  return `${node}/${groupNumber(key)}`;
-}
-
-/** J1: nodes that should be members and are not. Those eligible are put back by the controller as they are (T7). */
-function lacking(view: GroupView): NodeId[] {
-  return view.goal.filter((node) => !view.inSync.includes(node) && !view.eligible.includes(node));
-}
-
-/** J5 without a learner: all that should be members are, in another order or with one too many. */
-function isOutOfOrder(view: GroupView): boolean {
-  if (view.goal.length === 0 || !view.goal.every((node) => view.inSync.includes(node))) return false;
-  return view.inSync.length !== view.goal.length || view.goal.some((node, i) => view.inSync[i] !== node);
 }
