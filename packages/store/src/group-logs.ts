@@ -3,7 +3,7 @@ import { type Applier, type Tables, unpackBlockBody } from './applier.ts';
 import { BLOCK_ID_BYTES, KIND, type LogEntry } from './entry.ts';
 import { checkEntry, isPut } from './entry-check.ts';
 import { STORED_FLAG } from './entry-format.ts';
-import { addVoid, type MarkContent, packMark, reviveFrom } from './group-mark.ts';
+import { addVoid, type MarkContent, packMark, reviveFrom, type VoidRange } from './group-mark.ts';
 import type { GroupState } from './group-table.ts';
 import { blockRowKey, blockState, orderRowKey, rowBuffer, unpackOrder } from './index-rows.ts';
 import type { Lane } from './lane.ts';
@@ -172,6 +172,11 @@ export class GroupLogs {
     const error = new WebdfsError('STALE_BALLOT', `entries after ${after} of ballots below ${below} are void`);
     for (const victim of victims) this.#forget(group, victim, error, true);
     return this.#writeMark(group, { voids: addVoid(group.voids, { after, upTo, below }) });
+  }
+
+  /** Remembers that entries are void which a scan met beyond a gap. */
+  async voidRange(group: GroupState, range: VoidRange): Promise<void> {
+    await this.#writeMark(group, { voids: addVoid(group.voids, range) });
   }
 
   async cut(key: GroupKey, after: Sequence, below: Ballot): Promise<void> {

@@ -18,9 +18,11 @@ import {
 } from './index-rows.ts';
 import { noteRowKey, packNote, unpackNote } from './state-rows.ts';
 
+type MetHead = Pick<EntryHead, 'kind' | 'policy' | 'group' | 'sequence' | 'volume' | 'place' | 'bodyBytes'>;
+
 /** An entry met in a volume: what identifies it. Views suffice. */
 export interface MetEntry {
-  readonly head: EntryHead;
+  readonly head: MetHead;
   readonly key: Uint8Array;
   readonly entryBytes: number;
 }
@@ -117,7 +119,7 @@ export class Pointers {
     return block?.pieces.find((other) => other.offset === piece.offset);
   }
 
-  #blockPiece(head: EntryHead, key: PieceKey): { index: number; piece: PiecePlace } | undefined {
+  #blockPiece(head: MetHead, key: PieceKey): { index: number; piece: PiecePlace } | undefined {
     const row = this.#tables.overlay.get(blockRowKey(head, key.id));
     const value = row === undefined ? undefined : unpackBlock(row);
     if (value === undefined || value.generation !== key.generation) return undefined;
@@ -150,7 +152,7 @@ export class Pointers {
     } else this.#rewritePiece(head, unpackPieceKey(key)!, target);
   }
 
-  #rewritePiece(head: EntryHead, key: PieceKey, target: EntryPlace): void {
+  #rewritePiece(head: MetHead, key: PieceKey, target: EntryPlace): void {
     const { overlay, staged } = this.#tables;
     const { volume, place } = target;
     const block = staged.get(key.id, key.generation);

@@ -15,7 +15,14 @@ export interface Mismatch {
   readonly foreign: boolean;
 }
 
-export type EntryRead = { readonly entry: LogEntry; readonly head: EntryHead } | { readonly mismatch: Mismatch };
+export interface FoundEntry {
+  readonly entry: LogEntry;
+  readonly head: EntryHead;
+  /** The key as it is stored: a BLOCK's ends in its generation. */
+  readonly storedKey: Uint8Array;
+}
+
+export type EntryRead = FoundEntry | { readonly mismatch: Mismatch };
 
 const POOLED_BYTES = 4_096;
 
@@ -35,9 +42,10 @@ export class VolumeReader {
     this.#clock = tables.clock;
   }
 
-  /** The whole entry at a place, if it is what it should be. @throws CORRUPT if the volume is gone, DISK_FAILED */
+  /** The whole entry at a place, if it is what it should be. @throws DISK_FAILED; NOT_FOUND if the file has just gone */
   async readEntry(place: EntryPlace, expected: { key?: Uint8Array; sequence: number }): Promise<EntryRead> {
-    const volume = this.#tables.volumes.need(place.volume);
+    const volume = this.#tables.volumes.get(place.volume);
+    if (volume === undefined) return { mismatch: { what: `volume ${place.volume} is not here`, foreign: false } };
     const { entryBytes } = place;
     const bytes =
       entryBytes <= POOLED_BYTES ? Buffer.allocUnsafe(entryBytes) : Buffer.from(new ArrayBuffer(entryBytes));
@@ -80,7 +88,11 @@ export class VolumeReader {
    * Fills `target` with a block's bytes from `offset`; every chunk touched is checked against the block's sums.
    * Returns the piece that did not fit, or undefined if all is well. The caller has checked the range.
    */
-  async readBlock(block: BlockValue, offset: number, target: Uint8Array): Promise<PiecePlace | undefined> {
+  async readBlock(
+    block: Pick<BlockValue, 'pieces' | 'sums'>,
+    offset: number,
+    target: Uint8Array,
+  ): Promise<PiecePlace | undefined> {
     const end = offset + target.length;
     let pieceFrom = 0;
     for (const piece of block.pieces) {
@@ -158,5 +170,5 @@ function decode(
   const body = bytes.subarray(head.headBytes, head.headBytes + head.bodyBytes);
   if (!bodyFits(body, sums)) return { mismatch: { what: 'body does not fit its checksums', foreign: false } };
   const entry = toLogEntry(head, { key, meta: metaOf(bytes, 0, head), body, sums });
-  return { entry, head };
+  return { entry, head, storedKey: key };
 }

@@ -49,6 +49,11 @@ export class RequestRows {
     return now - timeMs > REQUESTS_KEPT_MS;
   }
 
+  /** Whether a retry of the request may still come. */
+  isYoung(entry: Logged): boolean {
+    return !this.#isOld(entry.timeMs, this.#clock.now());
+  }
+
   /** Takes over a row at start; an expired one goes with the next batch. */
   restore(key: Uint8Array, value: Uint8Array): void {
     const timeMs = timeOfRequestsRow(key);
@@ -60,7 +65,7 @@ export class RequestRows {
   /** Remembers the request of an entry met at start: one that was applied again, or one that is pending. */
   met(entry: Logged): void {
     const requestId = requestIdOf(entry.meta);
-    if (requestId === undefined || this.#isOld(entry.timeMs, this.#clock.now())) return;
+    if (requestId === undefined || !this.isYoung(entry)) return;
     this.#remember(
       { requestId, policy: entry.policy, group: entry.group, sequence: entry.sequence, ballot: entry.ballot },
       entry.timeMs,

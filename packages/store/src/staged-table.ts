@@ -71,3 +71,13 @@ export class StagedTable {
     return order.slice(0, Math.max(old.length, this.#count - MAX_STAGED_BLOCKS));
   }
 }
+
+/** Bytes from the beginning of a block that its pieces cover without a gap. */
+export function coveredBytes(block: StagedBlock | undefined): number {
+  let covered = 0;
+  for (const piece of block?.pieces ?? []) {
+    if (piece.offset !== covered) break;
+    covered += piece.length;
+  }
+  return covered;
+}

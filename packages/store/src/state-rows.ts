@@ -332,6 +332,7 @@ export function unpackDamage(source: Uint8Array): DamageValue {
 
 export const INDEX_FORMAT = 1;
 
-export function metaRowKey(name: 'format' | 'storeId' | 'ready' | 'scrub'): Uint8Array {
+/** `format`, `storeId` and `ready` make an index usable; `highest` is the highest volume id given out; `scrub` where the scrub stands. */
+export function metaRowKey(name: 'format' | 'storeId' | 'ready' | 'scrub' | 'highest'): Uint8Array {
   return utf8(`m${name}`);
 }

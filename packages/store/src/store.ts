@@ -203,6 +203,8 @@ export interface Store extends AsyncDisposable {
   ): Promise<{ rows: BlockRow[]; next: Uint8Array | undefined }>;
 
   // ---- upkeep ----
+  /** Proves that the disk writes: resolves after an `fdatasync` that began after the call. For a node that is idle. */
+  proveDisk(): Promise<void>;
   /** Damage found by a read, by compaction or the scrubber. */
   onDamage(listener: (damage: Damage) => void): void;
   damage(): Promise<Damage[]>;

@@ -1,14 +1,9 @@
 import { assert, type Clock, type Disk, type DiskFile, type Random, WebdfsError, writeFully } from '@webdfs/base';
 import { packSeal, SEAL_BYTES } from './entry-format.ts';
 import { MAX_OPEN_VOLUMES } from './limits.ts';
+import type { Logged } from './logged.ts';
 import type { VolumeState, VolumeValue } from './state-rows.ts';
 import { type LaneNumber, packVolumeHead, VOLUME_HEAD_BYTES, volumeFileName } from './volume-format.ts';
-
-/** Something durable in a volume that the index does not hold yet. */
-export interface Unsettled {
-  readonly place: number;
-  settled: boolean;
-}
 
 /** One volume file: its facts (the `v` row), its descriptor, and who reads it. */
 export class Volume {
@@ -27,7 +22,7 @@ export class Volume {
   entries = 0;
   horizon = 0;
   /** Durable entries in order of place; the index holds all before the first that is not settled. */
-  readonly unsettled: Unsettled[] = [];
+  readonly unsettled: Logged[] = [];
   #reached = VOLUME_HEAD_BYTES;
   file: DiskFile | undefined;
   opening: Promise<DiskFile> | undefined;
@@ -156,6 +151,14 @@ export class VolumeTable {
     this.reserve(volume.id);
   }
 
+  /** Takes a volume of an earlier life, and its open file. */
+  async adopt(volume: Volume, file: DiskFile): Promise<void> {
+    volume.file = file;
+    this.add(volume);
+    this.#open.add(volume);
+    await this.#closeOldest();
+  }
+
   /**
    * Makes an empty volume whose head and name are on stable storage (4.3): only then may an entry be written to it.
    * The caller holds a reference to it.
@@ -261,18 +264,24 @@ export class VolumeTable {
     }
   }
 
-  /** Waits until nobody reads the volume, then unlinks its file; the folder is not synced. */
-  async remove(volume: Volume): Promise<void> {
-    while (volume.references > 0) {
-      await new Promise<void>((resolve) => {
-        volume.onFree = resolve;
-      });
+  /** Waits until nobody reads the volumes, unlinks their files and syncs the folder; until then `get` still finds them. */
+  async remove(...gone: readonly Volume[]): Promise<void> {
+    if (gone.length === 0) return;
+    for (const volume of gone) {
+      while (volume.references > 0) {
+        await new Promise<void>((resolve) => {
+          volume.onFree = resolve;
+        });
+      }
+      volume.onFree = undefined;
+      await this.#closeFile(volume);
+      await this.#disk.unlink(volume.path);
     }
-    volume.onFree = undefined;
-    this.#volumes.delete(volume.id);
-    this.#touched.delete(volume);
-    await this.#closeFile(volume);
-    await this.#disk.unlink(volume.path);
+    await this.syncFolder();
+    for (const volume of gone) {
+      this.#volumes.delete(volume.id);
+      this.#touched.delete(volume);
+    }
   }
 
   syncFolder(): Promise<void> {

@@ -1,0 +1,295 @@
+import { EMPTY, type GroupKey, groupNumber } from '@webdfs/base';
+import { type Applier, type Tables, unpackBlockBody } from './applier.ts';
+import { BLOCK_ID_BYTES, KIND } from './entry.ts';
+import type { EntryHead } from './entry-format.ts';
+import type { GroupLogs } from './group-logs.ts';
+import { isVoid, unpackMark } from './group-mark.ts';
+import type { GroupState } from './group-table.ts';
+import { type PieceKey, unpackPieceKey } from './index-rows.ts';
+import { isInstalled, isMoved, isNumbered, Logged, NO_SUMS } from './logged.ts';
+import { type MetEntry, Pointers } from './pointers.ts';
+import type { RequestRows } from './request-rows.ts';
+import type { ScannedEntry } from './scanner.ts';
+import { coveredBytes, type StagedBlock } from './staged-table.ts';
+import { packPlace, pendingRowKey } from './state-rows.ts';
+
+export interface ReplayOptions {
+  readonly tables: Tables;
+  readonly applier: Applier;
+  readonly logs: GroupLogs;
+  readonly requests: RequestRows;
+  /** The index was lost: moved entries insert, and every file is read. */
+  readonly rebuild: boolean;
+  /** Deletes the rows of a group whose tenure has ended. */
+  readonly dropRows: (group: GroupState) => Promise<void>;
+}
+
+/** A copy of an entry that a scan met, for later. Bodies only where they are applied from. */
+export function keepScanned(step: ScannedEntry): Logged {
+  const keepsBody = step.head.kind === KIND.BLOCK || step.head.kind === KIND.GROUP_ENTRY;
+  const logged = new Logged(step.head, {
+    key: step.key.slice(),
+    meta: step.meta.slice(),
+    body: keepsBody ? step.body.slice() : EMPTY,
+    sums: NO_SUMS,
+    bodyBytes: step.head.bodyBytes,
+  });
+  logged.volume = step.head.volume;
+  logged.place = step.head.place;
+  logged.durable = true;
+  logged.damaged = !step.whole;
+  return logged;
+}
+
+/**
+ * Brings entries met in volumes into rows and group state, in any order, any number of times, with the same result (P7,
+ * P9). Entries above the commit point known so far wait; `finish` decides what becomes of them.
+ */
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #tables: Tables;
+  readonly #pointers: Pointers;
+  /** Blocks met before all their pieces, which happens only when every file is read. */
+  readonly #early: Logged[] = [];
+  /** The highest ballot met at or below the commit point, by group: all that is known of it without the index. */
+  readonly #ballots = new Map<number, number>();
+  entries = 0;
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+    this.#tables = options.tables;
+    this.#pointers = new Pointers(options.tables);
+  }
+
+  /** Rebuild, first pass: what marks and heads say of the groups, before any entry is judged by it. */
+  survey(head: EntryHead, meta: Uint8Array): void {
+    if (head.policy === 0 && head.group === 0 && head.kind === KIND.SYNC_MARK) return;
+    const group = this.#tables.groups.need(head);
+    if (head.tenure > group.tenure) {
+      group.clear();
+      group.tenure = head.tenure;
+    } else if (head.tenure < group.tenure) return;
+    if (head.kind === KIND.GROUP_MARK) {
+      const content = unpackMark(meta);
+      if (content.number > group.mark.number) group.mark = content;
+    } else if (isNumbered(head.kind) && !isInstalled(head)) {
+      group.commit = Math.max(group.commit, head.commit);
+      group.target = group.commit;
+    }
+  }
+
+  /** Rebuild, between the passes: a rebased log begins where its mark says. */
+  surveyed(): void {
+    for (const group of this.#tables.groups.all()) {
+      const { base } = group.mark;
+      if (base !== undefined && base.sequence > group.commit) group.commit = base.sequence;
+      group.target = group.commit;
+    }
+  }
+
+  /** An entry that is durable and proven. A promise only if it must wait. */
+  meet(entry: Logged): Promise<void> | undefined {
+    this.entries += 1;
+    if (entry.kind === KIND.SYNC_MARK || entry.kind === KIND.SEAL) {
+      this.#options.applier.settle(entry);
+      return undefined;
+    }
+    const group = this.#tables.groups.need(entry);
+    if (entry.tenure > group.tenure) return this.#newTenure(group, entry);
+    if (entry.tenure < group.tenure) this.#options.applier.settle(entry);
+    else this.#meetNow(group, entry);
+    return undefined;
+  }
+
+  /** The group was dropped since the index was last written: its old rows go before the first new one comes. */
+  async #newTenure(group: GroupState, entry: Logged): Promise<void> {
+    group.tenure = entry.tenure;
+    group.mark = { number: group.mark.number, voids: [] };
+    await this.#options.dropRows(group);
+    this.#meetNow(group, entry);
+  }
+
+  #meetNow(group: GroupState, entry: Logged): void {
+    if (entry.kind === KIND.GROUP_MARK) this.#mark(group, entry);
+    else if (entry.kind === KIND.PIECE) this.#piece(entry);
+    else if (isMoved(entry) && !this.#options.rebuild) this.#redirect(entry);
+    else this.#numbered(group, entry);
+    this.#options.applier.settle(entry);
+  }
+
+  #redirect(entry: Logged): void {
+    const { volume, place, entryBytes } = entry;
+    if (!entry.damaged) this.#pointers.redirect(metOf(entry), { volume, place, entryBytes });
+  }
+
+  #mark(group: GroupState, entry: Logged): void {
+    const content = unpackMark(entry.meta);
+    if (isMoved(entry) && content.number === group.written.number) return this.#redirect(entry);
+    if (content.number <= group.written.number) return;
+    const { base } = content;
+    const isNewBase = base !== undefined && base.number > (group.written.base?.number ?? 0);
+    this.#options.applier.applyMark(entry);
+    for (const pending of group.pending.slice()) {
+      if (group.isVoid(pending.sequence, pending.ballot)) this.#forget(group, pending);
+    }
+    if (isNewBase && !this.#options.rebuild) {
+      for (const pending of group.pending.slice()) this.#forget(group, pending);
+      this.#options.logs.startAt(group, base.sequence, base.ballot);
+    }
+  }
+
+  #forget(group: GroupState, entry: Logged): void {
+    group.removePending(entry);
+    if (entry.queued) this.#tables.overlay.put(pendingRowKey(entry), undefined);
+  }
+
+  #piece(entry: Logged): void {
+    const key = unpackPieceKey(entry.key);
+    if (key === undefined) return;
+    const place = this.#pointers.placeOf(metOf(entry));
+    if (place === undefined) this.#unnamedPiece(entry, key);
+    else if (place.volume === entry.volume && place.place === entry.place) {
+      if (entry.damaged) this.#damaged(entry);
+    } else if (isMoved(entry)) this.#redirect(entry);
+  }
+
+  #unnamedPiece(entry: Logged, key: PieceKey): void {
+    if (isMoved(entry) && !this.#options.rebuild) return;
+    if (entry.damaged) this.#damaged(entry);
+    const block = this.#tables.staged.get(key.id, key.generation) ?? this.#newlyStaged(entry, key);
+    this.#options.applier.applyPiece(block, entry);
+  }
+
+  #newlyStaged({ policy, group }: GroupKey, { id, generation }: PieceKey): StagedBlock {
+    const sinceMs = this.#tables.clock.now();
+    const block = { group: { policy, group }, id, generation, pieces: [], whole: undefined, named: 0, sinceMs };
+    this.#tables.staged.add(block);
+    return block;
+  }
+
+  #numbered(group: GroupState, entry: Logged): void {
+    this.#options.requests.met(entry);
+    if (entry.damaged) this.#damaged(entry);
+    if (isInstalled(entry)) return this.#apply(entry);
+    group.target = Math.max(group.target, entry.commit);
+    if (isVoid(group.voids, entry.sequence, entry.ballot)) return;
+    if (entry.sequence <= group.commit) {
+      const number = groupNumber(group);
+      this.#ballots.set(number, Math.max(entry.ballot, this.#ballots.get(number) ?? 0));
+      return this.#apply(entry);
+    }
+    const same = group.pending.find((other) => other.sequence === entry.sequence);
+    if (same !== undefined && same.ballot >= entry.ballot) return;
+    if (same !== undefined) this.#forget(group, same);
+    group.addPending(entry);
+    this.#advance(group);
+  }
+
+  /** Applies what the commit point has passed, as far as there is no gap. */
+  #advance(group: GroupState): void {
+    while (group.pending[0] !== undefined && group.pending[0].sequence <= group.target) {
+      const next = group.pending[0];
+      if (next.sequence !== group.commit + 1) break;
+      this.#forget(group, next);
+      group.commit = next.sequence;
+      group.commitBallot = next.ballot;
+      this.#apply(next);
+    }
+    this.#tables.groups.touch(group);
+  }
+
+  #apply(entry: Logged): void {
+    const needsBody = entry.kind === KIND.BLOCK || entry.kind === KIND.GROUP_ENTRY;
+    if (entry.damaged && needsBody) return;
+    if (this.#options.requests.isYoung(entry)) this.#options.requests.note(entry);
+    if (entry.kind === KIND.BLOCK && this.#options.rebuild && !this.#hasPieces(entry)) this.#early.push(entry);
+    else this.#options.applier.apply(entry);
+  }
+
+  #hasPieces(entry: Logged): boolean {
+    const key = unpackBlockKeyOf(entry);
+    const staged = this.#tables.staged.get(key.id, key.generation);
+    return coveredBytes(staged) >= unpackBlockBody(entry.body).size;
+  }
+
+  /** The body is rotten. A record is indexed all the same: reads must answer "damaged", not an older version. */
+  #damaged(entry: Logged): void {
+    const { volume, place, entryBytes, kind } = entry;
+    const ofBlock = kind === KIND.BLOCK || kind === KIND.PIECE;
+    const key = ofBlock ? entry.key.slice(0, BLOCK_ID_BYTES) : entry.key;
+    const headLost = kind !== KIND.RECORD && kind !== KIND.PIECE;
+    const what = 'body does not fit its checksums';
+    this.#tables.damage.report({ volume, place, length: entryBytes, what, headLost, key, group: entry });
+  }
+
+  /**
+   * All entries have been met. What waits beyond a gap was never acknowledged (or is lost with what made the gap): it is
+   * void, and its void is returned for a mark. The rest stays pending, with `q` rows.
+   */
+  finish(): { group: GroupState; after: number; upTo: number; below: number }[] {
+    for (const entry of this.#early) this.#options.applier.apply(entry);
+    const voids = [];
+    for (const group of this.#tables.groups.all()) {
+      if (group.commitBallot === 0)
+        group.commitBallot = this.#ballots.get(groupNumber(group)) ?? group.mark.base?.ballot ?? 0;
+      this.#advance(group);
+      const beyond = this.#beyondGap(group);
+      const first = beyond[0];
+      if (first !== undefined) {
+        const below = Math.max(...beyond.map((entry) => entry.ballot)) + 1;
+        voids.push({ group, after: first.sequence - 1, upTo: beyond.at(-1)!.sequence, below });
+        for (const entry of beyond) this.#forget(group, entry);
+      }
+      for (const entry of group.pending) this.#keepPending(entry);
+      group.target = group.commit;
+      group.advance();
+      this.#tables.groups.touch(group);
+    }
+    this.#dropUnnamed();
+    return voids;
+  }
+
+  #beyondGap(group: GroupState): Logged[] {
+    let { commit: sequence, commitBallot: ballot } = group;
+    const at = group.pending.findIndex((entry) => {
+      const follows = entry.sequence === sequence + 1 && entry.ballot >= ballot;
+      sequence = entry.sequence;
+      ballot = entry.ballot;
+      return !follows;
+    });
+    return at < 0 ? [] : group.pending.slice(at);
+  }
+
+  #keepPending(entry: Logged): void {
+    entry.durable = true;
+    entry.acknowledged = false;
+    if (!entry.queued) {
+      entry.queued = true;
+      this.#tables.overlay.put(pendingRowKey(entry), packPlace(entry));
+    }
+    entry.answer = { durable: () => undefined, failed: () => undefined };
+    if (entry.kind !== KIND.BLOCK) return;
+    const { id, generation } = unpackBlockKeyOf(entry);
+    const staged = this.#tables.staged.get(id, generation);
+    if (staged === undefined) return;
+    staged.named += 1;
+    staged.whole = unpackBlockBody(entry.body);
+  }
+
+  /** No stream survives a start: pieces that no BLOCK names are garbage. */
+  #dropUnnamed(): void {
+    for (const block of this.#tables.staged.all()) {
+      if (block.named === 0) this.#options.applier.dropStaged(block);
+    }
+  }
+}
+
+function metOf(entry: Logged): MetEntry {
+  return { head: entry, key: entry.key, entryBytes: entry.entryBytes };
+}
+
+function unpackBlockKeyOf(entry: Logged): { id: Uint8Array; generation: number } {
+  const id = entry.key.slice(0, BLOCK_ID_BYTES);
+  const view = new DataView(entry.key.buffer, entry.key.byteOffset + BLOCK_ID_BYTES, 4);
+  return { id, generation: view.getUint32(0) };
+}
