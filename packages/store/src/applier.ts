@@ -347,6 +347,35 @@ export class Applier {
     this.settle(entry);
   }
 
+  // ---- rows of a group that ends here; no tombstones ----
+
+  eraseRecord(group: GroupState, key: Uint8Array): void {
+    const rowKey = recordRowKey(key);
+    const row = this.#tables.overlay.get(rowKey);
+    if (row === undefined) return;
+    const old = unpackRecord(row);
+    if (old.policy !== group.policy || old.group !== group.group) return;
+    this.#forgetRecord(group, old, undefined);
+    this.#tables.overlay.put(rowKey, undefined);
+  }
+
+  eraseBlock(group: GroupState, id: Uint8Array): void {
+    const rowKey = blockRowKey(group, id);
+    const row = this.#tables.overlay.get(rowKey);
+    const old = row === undefined ? undefined : unpackBlock(row);
+    if (old !== undefined) this.#forgetBlock(group, old);
+    this.#tables.overlay.put(rowKey, undefined);
+  }
+
+  eraseNote(group: GroupState, name: Uint8Array): void {
+    const rowKey = noteRowKey(group, name);
+    const row = this.#tables.overlay.get(rowKey);
+    if (row === undefined) return;
+    const old = unpackNote(row);
+    if (!old.removed) this.#died(old);
+    this.#tables.overlay.put(rowKey, undefined);
+  }
+
   /** A staging that nothing will name: its pieces are garbage. */
   dropStaged(block: StagedBlock): void {
     const { overlay, staged } = this.#tables;
