@@ -1,4 +1,6 @@
 export { ballotOf, derive, type MapFacts, revisionOf } from './derive.ts';
+export { type ControllerOptions, runController, type RunningController } from './controller-loop.ts';
+export { createCluster, FIRST_POLICY, type NewCluster, type NewNode } from './create-cluster.ts';
 export { EmbeddedMapOwner, type EmbeddedMapOptions } from './embedded-map-owner.ts';
 export { formatDocument } from './documents.ts';
 export {
@@ -16,6 +18,8 @@ export {
   sliceKey,
   sliceOf,
 } from './keys.ts';
+export { type Complaint } from './judgement.ts';
+export { type FollowedMap, followMap, type FollowOptions } from './local-map.ts';
 export { connectMapStore, type MapClientOptions } from './map-client.ts';
 export { serveMapStore } from './map-server.ts';
 export type { Change, Compare, Lease, MapContents, MapEntry, MapStore, Transaction, Write } from './map-store.ts';
@@ -35,6 +39,9 @@ export type {
   ProcessMark,
 } from './map.ts';
 export { MemoryMapStore } from './memory-map-store.ts';
+export { type MemoryFile } from './node-memory.ts';
+export { NodeSession, type NodeSessionOptions } from './node-session.ts';
+export { type ClusterParameters, DEFAULT_PARAMETERS, parametersWith } from './parameters.ts';
 export { type ProcessTable, SystemProcesses } from './process-table.ts';
 export {
   atGoal,

@@ -60,7 +60,7 @@ class MapLink {
     socket.on('data', (bytes) => this.#receive(bytes));
     socket.on('close', () => {
       onClose();
-      for (const { reject } of [...this.#waiting.values()]) reject(away(true));
+      for (const { reject } of this.#waiting.values()) reject(away(true));
     });
   }
 

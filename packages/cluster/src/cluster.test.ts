@@ -1,0 +1,521 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  asGroupId,
+  asNodeId,
+  type Clock,
+  ManualClock,
+  type NodeId,
+  SeededRandom,
+  silentLog,
+  WebdfsError,
+} from '@webdfs/base';
+import { type RunningController, runController } from './controller-loop.ts';
+import { createCluster, FIRST_POLICY } from './create-cluster.ts';
+import { type FollowedMap, followMap } from './local-map.ts';
+import type { Change, Lease, MapContents, MapStore, Transaction } from './map-store.ts';
+import type { GroupView } from './map.ts';
+import { MemoryMapStore } from './memory-map-store.ts';
+import { NodeSession } from './node-session.ts';
+import { parametersWith } from './parameters.ts';
+import { propose, together } from './propose.ts';
+
+/** A way to a map store that can be cut, as a whole or only its watch. */
+class CutStore implements MapStore {
+  readonly #store: MapStore;
+  reachable = true;
+  watching = true;
+
+  constructor(store: MapStore) {
+    this.#store = store;
+  }
+
+  async #through<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.reachable) throw new WebdfsError('UNAVAILABLE', 'cut off');
+    return await work();
+  }
+
+  read(): Promise<MapContents> {
+    return this.#through(() => this.#store.read());
+  }
+
+  transact(transaction: Transaction): Promise<{ done: boolean; revision: number }> {
+    return this.#through(() => this.#store.transact(transaction));
+  }
+
+  async *watch(after: number, signal: AbortSignal): AsyncIterable<Change> {
+    for await (const change of this.#store.watch(after, signal)) {
+      if (!this.reachable || !this.watching) throw new WebdfsError('UNAVAILABLE', 'cut off');
+      yield change;
+    }
+  }
+
+  fresh(seen: number): Promise<number> {
+    return this.#through(() => this.#store.fresh(seen));
+  }
+
+  async lease(ttlMs: number): Promise<Lease> {
+    const lease = await this.#through(() => this.#store.lease(ttlMs));
+    return {
+      id: lease.id,
+      ttlMs,
+      renew: () => this.#through(() => lease.renew()),
+      end: () => this.#through(() => lease.end()),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+/** A clock that can be stopped for one node, as SIGSTOP does, or set. */
+class NodeClock implements Clock {
+  readonly #clock: ManualClock;
+  stopped = false;
+  ahead = 0;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+  }
+
+  now(): number {
+    return this.#clock.now() + this.ahead;
+  }
+
+  monotonic(): number {
+    return this.#clock.monotonic();
+  }
+
+  after(ms: number, action: () => void): { cancel(): void } {
+    return this.#clock.after(ms, () => {
+      if (!this.stopped) action();
+    });
+  }
+
+  soon(action: () => void): void {
+    this.#clock.soon(action);
+  }
+}
+
+interface Disk {
+  id: string;
+  memory: Uint8Array | undefined;
+  stalled: boolean;
+}
+
+interface RunningNode {
+  readonly id: NodeId;
+  readonly store: CutStore;
+  readonly clock: NodeClock;
+  readonly map: FollowedMap;
+  readonly session: NodeSession;
+  readonly controller: RunningController;
+}
+
+const parameters = parametersWith({ outAfterMs: 30_000 });
+const GROUP_BITS = 7;
+
+/** A cluster of nodes that only keep the map: no data, all else as it runs. */
+class MapCluster {
+  readonly clock = new ManualClock();
+  readonly store = new MemoryMapStore(this.clock);
+  readonly disks = new Map<NodeId, Disk>();
+  readonly running = new Map<NodeId, RunningNode>();
+  /** Processes that were killed. */
+  readonly gone = new Set<number>();
+  #pid = 100;
+
+  static async of(count: number, copies = 3): Promise<MapCluster> {
+    const cluster = new MapCluster();
+    const nodes = Array.from({ length: count }, (_, i) => ({ id: asNodeId(i + 1), address: `host:${i + 1}` }));
+    await createCluster(cluster.store, {
+      name: 'test',
+      nodes,
+      copies,
+      random: new SeededRandom(5),
+      groupBits: GROUP_BITS,
+    });
+    for (const { id } of nodes) cluster.disks.set(id, { id: `disk ${id}`, memory: undefined, stalled: false });
+    for (const { id } of nodes) await cluster.start(id);
+    await cluster.pass(200);
+    return cluster;
+  }
+
+  async start(id: NodeId): Promise<RunningNode> {
+    const clock = new NodeClock(this.clock);
+    const store = new CutStore(this.store.connect());
+    const disk = this.disks.get(id)!;
+    const map = await followMap(store, clock, silentLog);
+    this.#pid++;
+    const own = { pid: this.#pid, start: '1', boot: 'b' };
+    const starting = NodeSession.start({
+      node: id,
+      address: `host:${id}`,
+      disk: disk.id,
+      store,
+      map,
+      clock,
+      log: silentLog,
+      parameters,
+      processes: { own: async () => own, gone: async ({ pid }) => this.gone.has(pid) },
+      memory: {
+        load: async () => disk.memory,
+        save: async (bytes) => {
+          if (disk.stalled) await new Promise(() => undefined);
+          disk.memory = bytes;
+        },
+      },
+    });
+    const session = await this.until(starting);
+    const controller = runController({
+      node: id,
+      session: () => session.session,
+      store,
+      map,
+      clock,
+      log: silentLog,
+      parameters,
+    });
+    const node = { id, store, clock, map, session, controller };
+    this.running.set(id, node);
+    return node;
+  }
+
+  /** Lets time pass until a promise settles. */
+  async until<T>(work: Promise<T>): Promise<T> {
+    let settled = false;
+    const done = work.finally(() => {
+      settled = true;
+    });
+    done.catch(() => undefined);
+    for (let i = 0; i < 2_000; i++) {
+      if (settled) break;
+      await this.pass(10);
+    }
+    return await done;
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 10) {
+      this.clock.advance(Math.min(10, left));
+      for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** As SIGKILL: nothing is said to anybody. `noticed`: its parent ends its leases at once. */
+  async kill(id: NodeId, noticed = false): Promise<void> {
+    const node = this.running.get(id)!;
+    node.store.reachable = false;
+    node.clock.stopped = true;
+    this.running.delete(id);
+    const live = node.map.view.live(id);
+    this.gone.add(live?.info.pid ?? 0);
+    if (noticed) {
+      // as `endSession` of the embedded store: the key goes
+      await this.store.transact({ compare: [], write: [{ type: 'delete', key: `live/${id}` }] });
+    }
+  }
+
+  node(id: number): RunningNode {
+    return this.running.get(asNodeId(id))!;
+  }
+
+  views(of: number): GroupView[] {
+    const { view } = this.node(of).map;
+    return Array.from({ length: 2 ** GROUP_BITS }, (_, group) =>
+      view.group({ policy: FIRST_POLICY, group: asGroupId(group) }),
+    );
+  }
+
+  holders(): number[] {
+    return [...this.running.values()].filter(({ session }) => session.holds()).map(({ id }) => id);
+  }
+
+  controllers(): number[] {
+    return [...this.running.values()].filter(({ controller }) => controller.elected).map(({ id }) => id);
+  }
+
+  /** What primaries would do: take every live node of the goal back, as if it had caught up. */
+  async rejoin(as: number): Promise<void> {
+    const { view } = this.node(as).map;
+    const proposals = [];
+    for (let group = 0; group < 2 ** GROUP_BITS; group++) {
+      const key = { policy: FIRST_POLICY, group: asGroupId(group) };
+      const state = view.group(key);
+      const missing = state.goal.filter((node) => !state.inSync.includes(node) && view.live(node) !== undefined);
+      if (missing.length === 0) continue;
+      const learners = missing.map((node) => ({ node, session: view.live(node)!.session }));
+      proposals.push(propose(view, key, { type: 'join', learners }));
+    }
+    for (const { transaction } of together(proposals)) assert.ok((await this.store.transact(transaction)).done);
+    await this.pass(50);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { session, controller, map } of this.running.values()) {
+      await controller[Symbol.asyncDispose]();
+      await session[Symbol.asyncDispose]();
+      await map[Symbol.asyncDispose]();
+    }
+    await this.store[Symbol.asyncDispose]();
+  }
+}
+
+test('a new cluster: all nodes in sync everywhere, one controller, no marks', async () => {
+  await using cluster = await MapCluster.of(3);
+  assert.deepEqual(cluster.holders(), [1, 2, 3]);
+  assert.equal(cluster.controllers().length, 1);
+  const { view } = cluster.node(1).map;
+  assert.deepEqual(view.marked(), []);
+  for (const group of cluster.views(1)) {
+    assert.equal(group.health, 'whole');
+    assert.ok(group.ballot > 0);
+    assert.deepEqual(group.inSync, group.goal);
+  }
+  assert.equal(new Set(cluster.views(1).map(({ primary }) => primary)).size, 3);
+});
+
+test('a killed node is marked by one write within its lease, and its groups go on', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const before = cluster.node(1).map.view.revision;
+  await cluster.kill(asNodeId(3));
+  await cluster.pass(parameters.leaseMs + 1_000);
+  const alive = cluster.node(1).map.view;
+  assert.deepEqual(alive.marked(), [3]);
+  // at most: the lease's keys, the mark, and a new controller
+  assert.ok(alive.revision - before <= 3, `${alive.revision - before} revisions`);
+  for (const group of cluster.views(1)) {
+    assert.equal(group.health, 'degraded');
+    assert.deepEqual(group.fence, []);
+    assert.ok(group.ballot > 0);
+  }
+});
+
+test('a killed node that its parent noticed is marked at once', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const controller = cluster.controllers()[0]!;
+  const victim = [1, 2, 3].find((id) => id !== controller)!;
+  await cluster.kill(asNodeId(victim), true);
+  await cluster.pass(100);
+  assert.deepEqual(cluster.node(controller).map.view.marked(), [victim]);
+});
+
+test('a node that comes back is a learner, is taken back, and in the end no trace is left', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  await cluster.kill(asNodeId(2));
+  await cluster.pass(2 * parameters.leaseMs);
+  const node = await cluster.start(asNodeId(2));
+  assert.equal(node.session.verdict, 'same');
+  assert.ok(cluster.views(2).every(({ inSync, eligible }) => !inSync.includes(asNodeId(2)) && eligible.length === 0));
+  await cluster.rejoin(1);
+  await cluster.pass(3_000);
+  const { view } = cluster.node(1).map;
+  assert.deepEqual(view.marked(), []);
+  assert.deepEqual(view.overridden(FIRST_POLICY), []);
+  assert.ok(cluster.views(1).every(({ health, overridden }) => health === 'whole' && !overridden));
+});
+
+test('a node killed and back within its lease has new ballots and no mark', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const old = cluster.views(1);
+  await cluster.kill(asNodeId(3));
+  const node = await cluster.start(asNodeId(3));
+  await cluster.pass(4_000);
+  assert.deepEqual(node.map.view.marked(), []);
+  for (const [i, group] of cluster.views(1).entries()) {
+    assert.deepEqual(group.inSync, old[i]!.inSync);
+    if (group.primary === 3) assert.ok(group.ballot > old[i]!.ballot);
+    else assert.equal(group.ballot, old[i]!.ballot);
+  }
+});
+
+test('two of three die one after the other: the first back is put back at once', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  await cluster.kill(asNodeId(2));
+  await cluster.pass(3 * parameters.leaseMs);
+  await cluster.kill(asNodeId(3));
+  await cluster.pass(3 * parameters.leaseMs);
+  assert.ok(cluster.views(1).every(({ health, eligible }) => health === 'reads-only' && eligible.join() === '3'));
+  await cluster.start(asNodeId(2));
+  await cluster.pass(1_000);
+  // the one that left while two others could still acknowledge has missed something
+  assert.ok(cluster.views(1).every(({ health }) => health === 'reads-only'));
+  await cluster.start(asNodeId(3));
+  await cluster.pass(1_000);
+  assert.ok(cluster.views(1).every(({ inSync }) => inSync.join() === '1,3'));
+});
+
+test('all nodes lose power: nothing changes in the map until they are back', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  for (const id of [1, 2, 3]) await cluster.kill(asNodeId(id));
+  await cluster.pass(60_000);
+  await Promise.all([1, 2, 3].map((id) => cluster.start(asNodeId(id))));
+  await cluster.pass(2 * parameters.graceMs);
+  assert.deepEqual(cluster.node(1).map.view.marked(), []);
+  assert.ok(cluster.views(1).every(({ health, ballot }) => health === 'whole' && ballot > 0));
+});
+
+test('an empty disk is in sync and eligible nowhere', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  await cluster.kill(asNodeId(2));
+  cluster.disks.set(asNodeId(2), { id: 'another disk', memory: undefined, stalled: false });
+  const node = await cluster.start(asNodeId(2));
+  assert.equal(node.session.verdict, 'lost');
+  assert.deepEqual(node.map.view.marked(), [2]);
+  assert.ok(cluster.views(2).every(({ inSync, eligible }) => inSync.length === 2 && eligible.length === 0));
+});
+
+test('an old copy of a disk is found out by its life', async () => {
+  await using cluster = await MapCluster.of(3);
+  const old = cluster.disks.get(asNodeId(2))!.memory;
+  await cluster.pass(parameters.lifeMs + 1_000);
+  await cluster.kill(asNodeId(2));
+  cluster.disks.get(asNodeId(2))!.memory = old;
+  const node = await cluster.start(asNodeId(2));
+  assert.equal(node.session.verdict, 'lost');
+});
+
+test('a node that has seen more than the map store shows refuses to run', async () => {
+  await using cluster = await MapCluster.of(3);
+  await using other = await MapCluster.of(3);
+  for (let i = 0; i < 20; i++) {
+    await cluster.store.transact({ compare: [], write: [{ type: 'put', key: 'other/1', value: String(i) }] });
+  }
+  await cluster.pass(parameters.leaseMs);
+  // the other store is an older copy of this one: same cluster, fewer revisions
+  other.disks.set(asNodeId(1), { ...cluster.disks.get(asNodeId(1))! });
+  await other.kill(asNodeId(1));
+  await assert.rejects(other.start(asNodeId(1)), { code: 'OLD_STORE' });
+});
+
+test('a node whose watch is stuck stops serving, though its lease is kept alive', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const node = cluster.node(2);
+  node.store.watching = false;
+  // something is written that the node does not see
+  await cluster.store.transact({ compare: [], write: [{ type: 'put', key: 'other/1', value: '{}' }] });
+  await cluster.pass(parameters.leaseMs + 500);
+  assert.ok(!node.session.holds());
+  assert.notEqual(node.map.view.live(asNodeId(2)), undefined);
+  node.store.watching = true;
+  await cluster.pass(3_000);
+  assert.ok(node.session.holds());
+});
+
+test('a node whose disk stands still stops serving', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(1_000);
+  const disk = cluster.disks.get(asNodeId(2))!;
+  disk.stalled = true;
+  await cluster.pass(2 * parameters.leaseMs + 500);
+  assert.ok(!cluster.node(2).session.holds());
+  assert.ok(cluster.node(1).session.holds());
+  disk.stalled = false;
+});
+
+test('a paused node knows at once that its lease is gone, and registers a new session', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const node = cluster.node(2);
+  const before = node.session.session;
+  node.clock.stopped = true;
+  await cluster.pass(2 * parameters.leaseMs);
+  assert.ok(!node.session.holds());
+  assert.deepEqual(cluster.node(1).map.view.marked(), [2]);
+  await cluster.kill(asNodeId(2));
+  const again = await cluster.start(asNodeId(2));
+  assert.ok(again.session.session > before);
+  assert.ok(again.session.holds());
+});
+
+test('a wall clock that jumps ends the lease early, never late', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(1_000);
+  const { clock, session } = cluster.node(2);
+  clock.ahead = 3_600_000;
+  assert.ok(!session.holds());
+  await cluster.pass(1_000);
+  assert.ok(session.holds());
+  clock.ahead = 0;
+  assert.ok(session.holds());
+});
+
+test('the store away: no judgement, nodes stop at their lease’s end, and go on when it is back', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const { revision } = cluster.node(1).map.view;
+  for (const { store } of cluster.running.values()) store.reachable = false;
+  await cluster.pass(parameters.leaseMs - 200);
+  assert.deepEqual(cluster.holders(), []);
+  for (const { store } of cluster.running.values()) store.reachable = true;
+  await cluster.pass(parameters.graceMs - 1_000);
+  assert.deepEqual(cluster.holders(), [1, 2, 3]);
+  assert.deepEqual(cluster.node(1).map.view.marked(), []);
+  assert.ok(cluster.node(1).map.view.revision >= revision);
+});
+
+test('a session that was lost is registered again, and none of two runs of a node survives unnoticed', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const node = cluster.node(2);
+  const before = node.session.session;
+  node.store.reachable = false;
+  await cluster.pass(parameters.leaseMs + 1_000);
+  node.store.reachable = true;
+  await cluster.pass(3_000);
+  assert.ok(node.session.session > before);
+  assert.ok(node.session.holds());
+  // a second process with the same id waits, and gives up because the lease is being renewed
+  await assert.rejects(cluster.start(asNodeId(2)), { code: 'LOCKED' });
+});
+
+test('a controller that dies is followed by another, which can write', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const first = cluster.controllers()[0]!;
+  await cluster.kill(asNodeId(first));
+  await cluster.pass(2 * parameters.leaseMs + parameters.graceMs);
+  const second = cluster.controllers()[0]!;
+  assert.notEqual(second, first);
+  assert.deepEqual(cluster.node(second).map.view.marked(), [first]);
+});
+
+test('a live node that two others accuse is marked, and is fenced until its session ends', async () => {
+  await using cluster = await MapCluster.of(4);
+  await cluster.pass(parameters.graceMs + 500);
+  const controller = cluster.node(cluster.controllers()[0]!);
+  const [a, b, accused] = [1, 2, 3, 4].filter((id) => id !== controller.id).map(asNodeId);
+  controller.controller.complain({ from: a!, about: accused!, below: false });
+  await cluster.pass(100);
+  assert.deepEqual(controller.map.view.marked(), []);
+  controller.controller.complain({ from: b!, about: accused!, below: false });
+  await cluster.pass(100);
+  assert.deepEqual(controller.map.view.marked(), [accused]);
+  const fenced = cluster.views(controller.id).filter(({ members }) => members.includes(accused!));
+  assert.ok(fenced.length > 0);
+  assert.ok(fenced.every(({ fence }) => fence.length === 1 && fence[0]!.node === accused));
+  await cluster.kill(accused!, true);
+  await cluster.pass(100);
+  assert.ok(cluster.views(controller.id).every(({ fence }) => fence.length === 0));
+});
+
+test('a node that stays away is written off where others can take its groups, and reinstated when it is back', async () => {
+  await using cluster = await MapCluster.of(4);
+  await cluster.pass(parameters.graceMs + 500);
+  await cluster.kill(asNodeId(4));
+  await cluster.pass(2 * parameters.leaseMs + parameters.graceMs + parameters.outAfterMs);
+  assert.deepEqual(cluster.node(1).map.view.map.out, [4]);
+  assert.ok(cluster.views(1).every(({ goal }) => goal.length === 3 && !goal.includes(asNodeId(4))));
+  await cluster.rejoin(1);
+  assert.ok(cluster.views(1).every(({ health }) => health === 'whole'));
+  await cluster.start(asNodeId(4));
+  await cluster.pass(1_000);
+  assert.deepEqual(cluster.node(1).map.view.map.out, []);
+});
