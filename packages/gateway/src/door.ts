@@ -4,11 +4,12 @@ import type { Context } from './context.ts';
 import { isBroken, isOurFault, refusalOf } from './errors.ts';
 import type { Answer } from './http/answer.ts';
 import type { Exchange } from './http/exchange.ts';
+import { bearsToken } from './http/headers.ts';
 import { RETRY_AFTER_SECONDS } from './http/limits.ts';
 import { send } from './http/send.ts';
 import { HttpServer, type ServerLimits, type Serving } from './http/server.ts';
 import type { KeyRing } from './keys.ts';
-import { claimsToken, plainError, servePlain } from './plain/plain-door.ts';
+import { plainError, servePlain } from './plain/plain-door.ts';
 import { Refusal } from './refusal.ts';
 import type { Reporter } from './reports.ts';
 import { errorAnswer, errorElement } from './s3/error-document.ts';
@@ -99,7 +100,7 @@ class Door implements Serving {
     let answer: Answer;
     try {
       exchange.parse();
-      answer = await (claimsToken(exchange) ? servePlain : serveS3)(exchange, this.#context);
+      answer = await (bearsToken(exchange.headers) ? servePlain : serveS3)(exchange, this.#context);
     } catch (error) {
       return await this.#refuse(exchange, error);
     }
@@ -145,7 +146,7 @@ class Door implements Serving {
 
   #answerOf(exchange: Exchange, error: unknown): Answer {
     const refusal = refusalOf(error);
-    const answer = claimsToken(exchange)
+    const answer = bearsToken(exchange.headers)
       ? plainError(refusal, exchange)
       : errorAnswer(refusal, { resource: exchange.target.path, requestId: exchange.id, hostId: this.#hostId });
     if (refusal.status !== 503) return answer;
@@ -175,6 +176,7 @@ class Door implements Serving {
         },
       });
     } catch (error) {
+      if (!exchange.response.headersSent) return await this.#refuse(exchange, error);
       // the head had gone: the connection was broken, and that is all the client can be told
       exchange.request.socket.destroy();
       this.#tell(exchange, error);

@@ -30,6 +30,17 @@ test('what was not found is named', () => {
   );
 });
 
+test('what was invalid or too large is named where S3 has a name for it', () => {
+  const code = (code: 'INVALID' | 'TOO_LARGE' | 'CHECKSUM_MISMATCH', what: string): string =>
+    refusalOf(new WebdfsError(code, 'no', { details: { what } })).code;
+  assert.equal(code('INVALID', 'part-too-small'), 'EntityTooSmall');
+  assert.equal(code('INVALID', 'bucket-name'), 'InvalidBucketName');
+  assert.equal(code('INVALID', 'anything'), 'InvalidArgument');
+  assert.equal(code('TOO_LARGE', 'key'), 'KeyTooLongError');
+  assert.equal(code('TOO_LARGE', 'object'), 'EntityTooLarge');
+  assert.equal(code('CHECKSUM_MISMATCH', 'part'), 'InvalidPart');
+});
+
 test('what only the operator may see is not answered', () => {
   const refusal = refusalOf(new WebdfsError('CORRUPT', 'volume /data/7 at 4096'));
   assert.equal(refusal.code, 'InternalError');

@@ -1,7 +1,7 @@
 import { BrokenInvariant, type ErrorCode, WebdfsError } from '@webdfs/base';
 import { Refusal, type RefusalCode } from './refusal.ts';
 
-/** Code of the object layer → code of the doors; the only such table. `what` of NOT_FOUND refines it. */
+/** Code of the object layer → code of the doors; the only such table, refined below. */
 export const REFUSAL_OF: Readonly<Record<ErrorCode, RefusalCode>> = {
   INVALID: 'InvalidArgument',
   NOT_FOUND: 'NoSuchKey',
@@ -41,17 +41,26 @@ export const REFUSAL_OF: Readonly<Record<ErrorCode, RefusalCode>> = {
   NEWER_FORMAT: 'InternalError',
 };
 
-const NOT_FOUND: Readonly<Record<string, RefusalCode>> = {
-  bucket: 'NoSuchBucket',
-  key: 'NoSuchKey',
-  upload: 'NoSuchUpload',
-  part: 'InvalidPart',
+/** What `details.what` makes of a code: the object layer says there what it was about. */
+const REFINED: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, RefusalCode>>>>> = {
+  NOT_FOUND: { bucket: 'NoSuchBucket', key: 'NoSuchKey', upload: 'NoSuchUpload', part: 'InvalidPart' },
+  INVALID: {
+    'bucket-name': 'InvalidBucketName',
+    checksum: 'InvalidRequest',
+    'part-order': 'InvalidPartOrder',
+    'part-too-small': 'EntityTooSmall',
+    parts: 'MalformedXML',
+    size: 'InvalidRequest',
+  },
+  TOO_LARGE: { key: 'KeyTooLongError', metadata: 'MetadataTooLarge' },
+  CHECKSUM_MISMATCH: { part: 'InvalidPart' },
 };
 
 function codeFor(error: WebdfsError): RefusalCode {
-  const what = error.details['what'];
-  if (error.code === 'NOT_FOUND' && typeof what === 'string') return NOT_FOUND[what] ?? 'NoSuchKey';
-  return REFUSAL_OF[error.code];
+  const { what = '', condition, exists } = error.details;
+  // S3 says of a write that must replace what is not there, that it is not there
+  if (error.code === 'PRECONDITION_FAILED' && condition === 'If-Match' && exists === false) return 'NoSuchKey';
+  return REFINED[error.code]?.[String(what)] ?? REFUSAL_OF[error.code];
 }
 
 /**

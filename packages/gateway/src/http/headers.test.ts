@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { seedOf } from '@webdfs/base/testing';
 import { Refusal } from '../refusal.ts';
 import { amzDate, httpDate, parseAmzDate, parseHttpDate } from './dates.ts';
@@ -30,7 +30,7 @@ test('a text survives as a header value, whatever its characters are', (t) => {
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const value = headerOfText(text);
       assert.equal(textOfHeader(value), text.isWellFormed() && !text.includes('\ufffd') ? text : textOfHeader(value));
-      assert.ok([...value].every((character) => character.codePointAt(0)! < 256));
+      assert.match(value, /^[\0-\xff]*$/);
     }),
     { seed: seedOf(t) },
   );

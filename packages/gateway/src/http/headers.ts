@@ -66,6 +66,11 @@ export function headerOfText(text: string): string {
   return NOT_ASCII.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text;
 }
 
+/** Whether a request comes with a bearer token, or tries to. */
+export function bearsToken(headers: Headers): boolean {
+  return /^bearer(?: |$)/i.test(headers.get('authorization') ?? '');
+}
+
 const BAD_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** Whether a value may stand in an answer's header. */

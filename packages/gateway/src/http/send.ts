@@ -21,8 +21,10 @@ const SLICE_BYTES = 262_144;
 
 /**
  * Sends an answer: one head, and for whole bodies one write for head and body. Never throws for what the client does; an
- * error after the head has gone destroys the connection, because a body shorter than its length is the only honest signal
- * left.
+ * error of the body's source after the head has gone destroys the connection, because a body shorter than its length is the
+ * only honest signal left.
+ *
+ * @throws what the body's source throws
  */
 export async function send(exchange: Exchange, answer: Answer, options: SendOptions): Promise<void> {
   const { body } = answer;
@@ -84,13 +86,17 @@ function linger(exchange: Exchange, body: string | Uint8Array | undefined, optio
   request.resume();
 }
 
+/** The first piece is there before the head goes out: what fails until then is still answered as an error. */
 async function sendPieces(exchange: Exchange, answer: Answer, body: PieceBody, options: SendOptions): Promise<void> {
   const { response } = exchange;
-  response.writeHead(answer.status, headOf(exchange, answer, body.length, options));
+  const pieces = body.pieces[Symbol.asyncIterator]();
+  let next = await pieces.next();
   const outlet = new Outlet(exchange);
   let sent = 0;
   try {
-    for await (const piece of body.pieces) {
+    response.writeHead(answer.status, headOf(exchange, answer, body.length, options));
+    for (; next.done !== true; next = await pieces.next()) {
+      const piece = next.value;
       sent += piece.bytes.length;
       if (sent > body.length || !outlet.open) {
         piece.release();
@@ -103,6 +109,7 @@ async function sendPieces(exchange: Exchange, answer: Answer, body: PieceBody, o
     exchange.request.socket.destroy();
     throw error;
   }
+  if (next.done !== true) await pieces.return?.();
   if (!outlet.open) return;
   if (sent === body.length) response.end();
   else exchange.request.socket.destroy();

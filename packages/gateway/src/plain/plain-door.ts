@@ -11,11 +11,6 @@ import { Payload, UNSIGNED } from '../s3/payload.ts';
 
 const BEARER = /^bearer +([A-Za-z0-9._~+/=-]{1,512}) *$/i;
 
-/** Whether a request comes to the plain door: it carries a token, or tries to. */
-export function claimsToken(exchange: Exchange): boolean {
-  return /^bearer /i.test(exchange.headers.get('authorization') ?? '');
-}
-
 /**
  * Plain HTTP: PUT, GET, HEAD and DELETE on `/bucket/key` with a bearer token, through the same object layer as S3.
  *

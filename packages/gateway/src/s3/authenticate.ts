@@ -1,5 +1,5 @@
 import { amzDate, parseAmzDate, parseHttpDate } from '../http/dates.ts';
-import type { Headers } from '../http/headers.ts';
+import { bearsToken, type Headers } from '../http/headers.ts';
 import { MAX_PRESIGN_SECONDS, MAX_SKEW_MS } from '../http/limits.ts';
 import type { Query } from '../http/query.ts';
 import { type DecodedPath, decodePath } from '../http/target.ts';
@@ -59,8 +59,7 @@ const PAYLOAD = /^(?:[0-9a-f]{64}|UNSIGNED-PAYLOAD|STREAMING-[A-Z0-9-]{1,64})$/;
 
 /** Whether a request claims to be signed, in any of the ways that S3 knows. */
 export function claimsSignature(headers: Headers, query: Query): boolean {
-  const authorization = headers.get('authorization');
-  if (authorization !== undefined) return !/^bearer /i.test(authorization);
+  if (headers.has('authorization')) return !bearsToken(headers);
   return query.size > 0 && (query.has('X-Amz-Signature') || query.has('X-Amz-Algorithm') || query.has('Signature'));
 }
 

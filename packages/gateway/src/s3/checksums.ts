@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { crc32c } from '@webdfs/base';
+import { crc32c, Crc64Nvme } from '@webdfs/base';
 import type { Headers } from '../http/headers.ts';
 import { Refusal } from '../refusal.ts';
-import { Crc64Nvme } from './crc64nvme.ts';
 
 /** The checksums that S3 knows, by the names of its headers. */
 export const CHECKSUM_BYTES = { crc32: 4, crc32c: 4, crc64nvme: 8, sha1: 20, sha256: 32 } as const;
@@ -60,11 +59,7 @@ function running64(): RunningChecksum {
     update: (bytes) => {
       crc.update(bytes);
     },
-    digest: () => {
-      const bytes = Buffer.alloc(8);
-      bytes.writeBigUInt64BE(crc.digest());
-      return bytes.toString('base64');
-    },
+    digest: () => Buffer.from(crc.digest()).toString('base64'),
   };
 }
 

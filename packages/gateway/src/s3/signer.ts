@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { utf8 } from '@webdfs/base';
 import { amzDate } from '../http/dates.ts';
 import { encodePercent } from '../http/percent.ts';
@@ -47,6 +48,11 @@ export function queryOf(pairs: Readonly<Record<string, string>>): string {
     .map(([name, value]) => `${encodePercent(utf8(name), false)}=${encodePercent(utf8(value), false)}`)
     .sort((a, b) => (a.replace('=', '\0') < b.replace('=', '\0') ? -1 : 1))
     .join('&');
+}
+
+/** SHA-256 of a body, as `payloadHash` of a request wants it. */
+export function payloadHash(body: Uint8Array | string): string {
+  return hash('sha256', body, 'hex');
 }
 
 interface Signed {
