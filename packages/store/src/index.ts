@@ -8,6 +8,7 @@ export { openStore, type OpenStoreOptions, type StoreTuning } from './open-store
 export { REQUESTS_KEPT_MS } from './request-rows.ts';
 export type { Row, RowChange, RowIndex, RowIndexHouse, RowRange } from './row-index.ts';
 export { SortedIndexHouse } from './sorted-index.ts';
+export { UpkeepLoop } from './upkeep-loop.ts';
 export type {
   BlockRow,
   Damage,
