@@ -1,10 +1,10 @@
 import { assert, type NodeId, type Revision } from '@webdfs/base';
 import { tryCommit } from './commit.ts';
 import type { Effect, StepContext } from './events.ts';
-import { loseLearner, tryJoin, watchLearner, watchMembers } from './membership.ts';
+import { failLearner, loseLearner, tryJoin, watchLearner, watchMembers } from './membership.ts';
 import type { Ack, ProtocolMessage } from './messages.ts';
 import { refuseAll } from './proposals.ts';
-import type { GroupState, PrimaryState } from './state.ts';
+import type { GroupState, MemberProgress, PrimaryState } from './state.ts';
 import { landCommitted, onAcknowledged, resend, sendOn, wake } from './stream.ts';
 import { ask, askAgain, askRelease, onSynced, onTail, tryAdopt, tryServe } from './takeover.ts';
 
@@ -34,16 +34,18 @@ export function onAnswer(
     case 'not-synced': {
       const member = primary.members.get(from.node);
       // It was restarted within this ballot: where its log ends must be asked anew.
-      if (member?.phase === 'synced') {
-        ask(state, primary, member, turn);
-        wake(state, turn.at + turn.context.parameters.resendMs, turn.effects);
-      }
+      if (member?.phase === 'synced') askAnew(state, primary, member, turn);
       return;
     }
     case 'released':
       primary.released.add(from.node);
       return tryServe(state, turn);
   }
+}
+
+function askAnew(state: GroupState, primary: PrimaryState, member: MemberProgress, turn: Turn): void {
+  ask(state, primary, member, turn);
+  wake(state, turn.at + turn.context.parameters.resendMs, turn.effects);
 }
 
 function onAck(
@@ -56,12 +58,17 @@ function onAck(
   const member = primary.members.get(from.node);
   const { learner } = primary;
   if (member !== undefined) {
-    if (member.phase === 'query' || member.session !== from.session) return;
+    if (member.phase === 'query' || from.session < member.session) return;
+    // It registered anew within this ballot, restarted or not: its log's end is asked for as of now.
+    if (from.session > member.session) return askAnew(state, primary, member, turn);
     if (member.phase === 'sync') onSynced(state, primary, member, turn);
     onAcknowledged(member, ack, state.last, turn.at);
     sendOn(state, primary, member, turn.at, turn.effects);
     if (primary.phase === 'sync') tryServe(state, turn);
-  } else if (learner !== undefined && learner.node === from.node && learner.session === from.session) {
+  } else if (learner !== undefined && learner.node === from.node) {
+    // What it caught up on counts for the session it did that in (J4).
+    if (from.session > learner.session) return failLearner(state, from.node, turn);
+    if (from.session < learner.session) return;
     onAcknowledged(learner, ack, state.last, turn.at);
     landCommitted(state, primary, turn.context);
     sendOn(state, primary, learner, turn.at, turn.effects);
