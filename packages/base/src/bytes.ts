@@ -36,6 +36,15 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
+/**
+ * The same bytes as a plain `Uint8Array`: `slice` of a `Buffer` is a view of it, that of a `Uint8Array` a copy. Copies only
+ * the wrapper.
+ */
+export function plain(bytes: Uint8Array): Uint8Array {
+  if (Object.getPrototypeOf(bytes) === Uint8Array.prototype) return bytes;
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 /** Lexicographic order of bytes: negative, 0 or positive. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
@@ -133,7 +142,8 @@ export class Reader {
   #offset: number;
 
   constructor(bytes: Uint8Array, offset = 0) {
-    this.#bytes = bytes;
+    // so that `slice` of what is read is a copy, wherever the bytes came from
+    this.#bytes = plain(bytes);
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#offset = offset;
   }

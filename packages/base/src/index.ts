@@ -1,5 +1,17 @@
 export { assert, BrokenInvariant, unreachable } from './assert.ts';
-export { compareBytes, concat, EMPTY, equalBytes, fromHex, fromUtf8, Reader, toHex, utf8, Writer } from './bytes.ts';
+export {
+  compareBytes,
+  concat,
+  EMPTY,
+  equalBytes,
+  fromHex,
+  fromUtf8,
+  plain,
+  Reader,
+  toHex,
+  utf8,
+  Writer,
+} from './bytes.ts';
 export { CHUNK_BYTES, chunkSums, crc32c } from './checksum.ts';
 export { Crc64Nvme } from './crc64.ts';
 export { type Clock, ManualClock, sleep, systemClock, type Timer } from './clock.ts';

@@ -1,4 +1,4 @@
-import { CHUNK_BYTES, chunkSums, crc32c, EMPTY, type Reader, WebdfsError, type Writer } from '@webdfs/base';
+import { CHUNK_BYTES, chunkSums, crc32c, EMPTY, plain, type Reader, WebdfsError, type Writer } from '@webdfs/base';
 
 /**
  * The bytes attached to a message, read as one run whatever pieces they arrived in. A section that lies within one piece
@@ -10,7 +10,7 @@ export class Attachment {
   #offset = 0;
 
   constructor(pieces: readonly Uint8Array[]) {
-    this.#pieces = pieces;
+    this.#pieces = pieces.map(plain);
   }
 
   /** The next `length` bytes. @throws CORRUPT if there are fewer */

@@ -1,4 +1,4 @@
-import { compareBytes, EMPTY, type PolicyId, WebdfsError } from '@webdfs/base';
+import { compareBytes, EMPTY, plain, type PolicyId, WebdfsError } from '@webdfs/base';
 import type { RecordRow, Store } from '@webdfs/store';
 import { GroupSet, listRowBytes, MAX_LIST_BYTES, type NodeListAnswer, type NodeListRequest } from './list-codec.ts';
 import { MAX_KEY_BYTES } from './request-codec.ts';
@@ -107,7 +107,7 @@ function addRows(
     const last = scan.rows.at(-1);
     if (last?.prefix === true && startsWith(row.key, last.key)) continue;
     const prefix = commonPrefix(row.key, request.collapse);
-    const listed: ListRow = prefix === undefined ? { ...plain(row), prefix: false } : collapsed(prefix);
+    const listed: ListRow = prefix === undefined ? { ...factsOf(row), prefix: false } : collapsed(prefix);
     size.rows += listRowBytes(listed);
     if (size.rows > MAX_LIST_BYTES || scan.rows.length >= request.take) return row.key;
     scan.rows.push(listed);
@@ -116,7 +116,7 @@ function addRows(
   return undefined;
 }
 
-function plain(row: RecordRow): Omit<ListRow, 'prefix'> {
+function factsOf(row: RecordRow): Omit<ListRow, 'prefix'> {
   const { key, sequence, modifiedMs, flags, summary } = row;
   return { key, sequence, modifiedMs, flags, summary };
 }
@@ -151,7 +151,7 @@ export function behindPrefix(prefix: Uint8Array): Uint8Array {
   while (length > 0 && prefix[length - 1] === 0xff) length--;
   // nothing but 0xff: only a key longer than any is behind it
   if (length === 0) return new Uint8Array(MAX_KEY_BYTES).fill(0xff);
-  const behind = prefix.slice(0, length);
+  const behind = plain(prefix).slice(0, length);
   behind[length - 1]! += 1;
   return behind;
 }

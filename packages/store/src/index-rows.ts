@@ -69,7 +69,8 @@ export function afterPrefix(prefix: Uint8Array): Uint8Array | undefined {
   let length = prefix.length;
   while (length > 0 && prefix[length - 1] === 0xff) length--;
   if (length === 0) return undefined;
-  const next = prefix.slice(0, length);
+  // not `slice` as it is: a Buffer's is a view, and the prefix itself would be raised
+  const next = new Uint8Array(prefix.subarray(0, length));
   next[length - 1]! += 1;
   return next;
 }
