@@ -1,9 +1,10 @@
 import { type GroupKey, messageOf, type NodeId, utf8, WebdfsError } from '@webdfs/base';
-import { blockId, objectKey } from '@webdfs/client';
+import { objectKey } from '@webdfs/client';
 import type { MapView } from '@webdfs/cluster';
 import { hashKey } from '@webdfs/placement';
 import {
   BLOCK_BYTES,
+  blockId,
   decodeVerifyAnswer,
   encodeVerifyRequest,
   etagOf,
