@@ -35,6 +35,7 @@ import type { StagedBlock, StagedPiece, StagedTable } from './staged-table.ts';
 import { noteRowKey, packNote, unpackNote } from './state-rows.ts';
 import { align8 } from './entry-format.ts';
 import type { VolumeTable } from './volume-table.ts';
+import { copyOf } from './plain-bytes.ts';
 
 /** The tables that an entry's application touches. */
 export interface Tables {
@@ -174,7 +175,7 @@ export class Applier {
     const before = this.#tables.overlay.get(recordRowKey(closed));
     const { hashHigh, hashLow } = before === undefined ? entry : unpackRecord(before);
     const { policy, group: number, sequence, timeMs } = entry;
-    this.#remove(group, { policy, group: number, key: closed.slice(), hashHigh, hashLow, sequence, timeMs });
+    this.#remove(group, { policy, group: number, key: copyOf(closed), hashHigh, hashLow, sequence, timeMs });
   }
 
   /** Takes a record out of the group's sums; its `h` row goes only if the new version's will not replace it (`key` given). */
@@ -267,7 +268,7 @@ export class Applier {
     if (offset < size) pieces.push({ volume: 0, place: 0, headBytes: 0, length: size - offset });
     if (pieces.some((piece) => piece.volume === 0)) {
       const { volume, place, entryBytes } = entry;
-      const key = entry.key.slice(0, BLOCK_ID_BYTES);
+      const key = copyOf(entry.key, 0, BLOCK_ID_BYTES);
       damage.report({ volume, place, length: entryBytes, what: 'block lacks pieces', key, group: entry });
     }
     if (found !== undefined) staged.remove(found);

@@ -6,6 +6,7 @@ import type { PiecePlace } from './index-rows.ts';
 import { coveredBytes } from './staged-table.ts';
 import type { BlockRow } from './store.ts';
 import { blockRowOf } from './walks.ts';
+import { copyOf } from './plain-bytes.ts';
 
 /** Compaction may move a block's pieces between the look at the index and the read: then look again, so many times. */
 const MAX_MOVES = 3;
@@ -20,7 +21,7 @@ export class BlockReads {
 
   find(group: GroupKey, id: Uint8Array): BlockRow | undefined {
     const row = this.#core.tables.overlay.get(blockRowKey(group, id));
-    return row === undefined ? undefined : blockRowOf(id.slice(), group, row);
+    return row === undefined ? undefined : blockRowOf(copyOf(id), group, row);
   }
 
   #value(row: BlockRow): BlockValue {

@@ -1,6 +1,7 @@
 import { assert, crc32c, CHUNK_BYTES, type GroupId, type PolicyId } from '@webdfs/base';
 import { FLAG, KIND } from './entry.ts';
 import { MAX_KEY_BYTES, MAX_META_BYTES, MAX_PIECE_BYTES } from './limits.ts';
+import { viewPart } from './plain-bytes.ts';
 
 /**
  * Head of an entry, little-endian; the body follows, then zeros to a multiple of 8. docs/formats/volume.md has the worked example.
@@ -235,12 +236,12 @@ export function findMagic(source: Buffer, from: number, base: number): number {
 }
 
 export function keyOf(source: Uint8Array, offset: number, head: EntryHead): Uint8Array {
-  return source.subarray(offset + ENTRY_HEAD_BYTES, offset + ENTRY_HEAD_BYTES + head.keyBytes);
+  return viewPart(source, offset + ENTRY_HEAD_BYTES, offset + ENTRY_HEAD_BYTES + head.keyBytes);
 }
 
 export function metaOf(source: Uint8Array, offset: number, head: EntryHead): Uint8Array {
   const from = offset + ENTRY_HEAD_BYTES + head.keyBytes;
-  return source.subarray(from, from + head.metaBytes);
+  return viewPart(source, from, from + head.metaBytes);
 }
 
 export function sumsOf(source: Buffer, offset: number, head: EntryHead): Uint32Array {

@@ -49,6 +49,9 @@ export class StoreFolder {
         throw new WebdfsError('CORRUPT', `${this.path} has volumes but no identity file`);
       }
       const identity: Identity = { storeId: toHex(random.bytes(16)), node: owner.node, cluster: owner.cluster };
+      // the names of the new folders must outlive a power cut, or everything acknowledged in them would not
+      await this.#disk.syncFolder(this.path);
+      await this.#disk.syncFolder(this.path.slice(0, this.path.lastIndexOf('/')) || '/');
       const text = JSON.stringify({ format: FORMAT, ...identity });
       await replaceWhole(this.#disk, this.path, 'identity', utf8(text));
       return identity;

@@ -302,11 +302,12 @@ export class GroupLogs {
 
   async rebase(key: GroupKey, sequence: Sequence, ballot: Ballot): Promise<void> {
     const group = this.#usable(key);
-    const end = group.end;
-    const voids =
-      group.pending.length === 0
-        ? group.voids
-        : addVoid(group.voids, { after: group.commit, upTo: end, below: Number.MAX_SAFE_INTEGER });
+    const { commit, end } = group;
+    if (sequence < commit) {
+      throw new WebdfsError('CONFLICT', `the log is committed up to ${commit}, not ${sequence}: drop the group first`);
+    }
+    const below = Math.max(0, ...group.pending.map((entry) => entry.ballot)) + 1;
+    const voids = end === commit ? group.voids : addVoid(group.voids, { after: commit, upTo: end, below });
     const error = new WebdfsError('STALE_BALLOT', `the log begins anew after ${sequence}`);
     for (const entry of group.pending.slice()) this.#forget(group, entry, error, true);
     this.startAt(group, sequence, ballot);
@@ -317,7 +318,7 @@ export class GroupLogs {
   startAt(group: GroupState, sequence: Sequence, ballot: Ballot): void {
     group.commit = sequence;
     group.commitBallot = ballot;
-    group.target = sequence;
+    group.target = Math.max(group.target, sequence);
     group.advance();
     this.#touch(group);
   }

@@ -1,5 +1,6 @@
 import { assert, type GroupId, type GroupKey, type PolicyId, WebdfsError } from '@webdfs/base';
 import { BLOCK_ID_BYTES, SUMMARY_BYTES } from './entry.ts';
+import { copyOf, viewPart } from './plain-bytes.ts';
 
 /**
  * Rows of the index that name entries: records, the order of a group, blocks and their pieces, tombstones to forget.
@@ -105,7 +106,7 @@ export function recordRowKey(key: Uint8Array): Buffer {
 
 /** The bucket and name of a row key, a view. */
 export function keyOfRecordRow(row: Uint8Array): Uint8Array {
-  return row.subarray(1);
+  return viewPart(row, 1, row.length);
 }
 
 export function packRecord(value: RecordValue): Buffer {
@@ -138,7 +139,7 @@ export function unpackRecord(source: Uint8Array): RecordValue {
     group: bytes.readUInt32LE(28) as GroupId,
     hashHigh: bytes.readUInt32LE(32),
     hashLow: bytes.readUInt32LE(36),
-    summary: source.subarray(40, 40 + SUMMARY_BYTES),
+    summary: viewPart(source, 40, 40 + SUMMARY_BYTES),
   };
 }
 
@@ -189,7 +190,7 @@ export function unpackOrderKey(source: Uint8Array): OrderKey {
     ...readGroupKey(row),
     hashHigh: row.readUInt32BE(7),
     hashLow: row.readUInt32BE(11),
-    key: source.subarray(ORDER_HEAD_BYTES),
+    key: viewPart(source, ORDER_HEAD_BYTES, source.length),
   };
 }
 
@@ -248,7 +249,7 @@ export function blockRowKey(group: GroupKey, id: Uint8Array): Buffer {
 
 export function unpackBlockKey(source: Uint8Array): GroupKey & { readonly id: Uint8Array } {
   checkRow(source.length === 1 + GROUP_KEY_BYTES + BLOCK_ID_BYTES, 'block row key has a wrong length');
-  return { ...readGroupKey(viewOf(source)), id: source.subarray(1 + GROUP_KEY_BYTES) };
+  return { ...readGroupKey(viewOf(source)), id: viewPart(source, 1 + GROUP_KEY_BYTES, source.length) };
 }
 
 export function packBlock(value: BlockValue): Buffer {
@@ -352,7 +353,7 @@ export function unpackPieceKey(source: Uint8Array): PieceKey | undefined {
   if (source.length !== PIECE_KEY_BYTES) return undefined;
   const bytes = viewOf(source);
   return {
-    id: source.slice(0, BLOCK_ID_BYTES),
+    id: copyOf(source, 0, BLOCK_ID_BYTES),
     generation: bytes.readUInt32BE(BLOCK_ID_BYTES),
     offset: bytes.readUInt32BE(BLOCK_ID_BYTES + 4),
   };
@@ -403,7 +404,7 @@ export function tombstoneRowKey(timeMs: number, rowKey: Uint8Array): Buffer {
 
 export function unpackTombstoneKey(source: Uint8Array): { timeMs: number; rowKey: Uint8Array } {
   checkRow(source.length > 8, 'tombstone row key is short');
-  return { timeMs: viewOf(source).readUIntBE(1, 6), rowKey: source.subarray(7) };
+  return { timeMs: viewOf(source).readUIntBE(1, 6), rowKey: viewPart(source, 7, source.length) };
 }
 
 export function packSequence(sequence: number): Buffer {

@@ -88,7 +88,9 @@ export async function loadPending(core: Core, log: Log): Promise<void> {
     try {
       const read = await core.reader.readEntry(place, { sequence: key.sequence });
       if ('entry' in read) {
-        core.tables.groups.need(key).addPending(pendingOf(read, place));
+        const entry = pendingOf(read, place);
+        core.tables.groups.need(key).addPending(entry);
+        core.requests.met(entry);
         continue;
       }
       const { volume, place: at, entryBytes: length } = place;

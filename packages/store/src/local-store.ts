@@ -28,6 +28,7 @@ import { purgeTombstones } from './tombstone-purge.ts';
 import { scrub } from './scrub.ts';
 import type { StoreUpkeep } from './store-upkeep.ts';
 import { toRecordRow, Walks } from './walks.ts';
+import { copyOf } from './plain-bytes.ts';
 
 /** Housekeeping: tombstones to forget, staged blocks that nothing named. */
 const CHORES_MS = 30_000;
@@ -197,7 +198,7 @@ export class LocalStore implements Store {
 
   find(key: Uint8Array): RecordRow | undefined {
     const row = this.#core.tables.overlay.get(recordRowKey(key));
-    return row === undefined ? undefined : toRecordRow(key.slice(), unpackRecord(row));
+    return row === undefined ? undefined : toRecordRow(copyOf(key), unpackRecord(row));
   }
 
   async read(row: RecordRow): Promise<LogEntry> {
@@ -251,7 +252,7 @@ export class LocalStore implements Store {
     const row = this.#core.tables.overlay.get(noteRowKey(group, name));
     if (row === undefined) return undefined;
     const note = unpackNote(row);
-    return note.removed ? undefined : note.value.slice();
+    return note.removed ? undefined : copyOf(note.value);
   }
 
   notes(group: GroupKey, prefix: Uint8Array): Promise<{ name: Uint8Array; value: Uint8Array }[]> {

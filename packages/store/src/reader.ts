@@ -7,6 +7,7 @@ import { MAX_SYNC_READ_BYTES } from './limits.ts';
 import { toLogEntry } from './logged.ts';
 import type { Residency } from './residency.ts';
 import type { Volume } from './volume-table.ts';
+import { viewPart } from './plain-bytes.ts';
 
 /** A read found other bytes than the index promised. */
 export interface Mismatch {
@@ -167,7 +168,7 @@ function decode(
     return { mismatch: { what: 'the row names another entry', foreign: true } };
   }
   const sums = sumsOf(bytes, 0, head);
-  const body = bytes.subarray(head.headBytes, head.headBytes + head.bodyBytes);
+  const body = viewPart(bytes, head.headBytes, head.headBytes + head.bodyBytes);
   if (!bodyFits(body, sums)) return { mismatch: { what: 'body does not fit its checksums', foreign: false } };
   const entry = toLogEntry(head, { key, meta: metaOf(bytes, 0, head), body, sums });
   return { entry, head, storedKey: key };

@@ -12,6 +12,7 @@ import type { RequestRows } from './request-rows.ts';
 import type { ScannedEntry } from './scanner.ts';
 import { coveredBytes, type StagedBlock } from './staged-table.ts';
 import { packPlace, pendingRowKey } from './state-rows.ts';
+import { copyOf } from './plain-bytes.ts';
 
 export interface ReplayOptions {
   readonly tables: Tables;
@@ -28,9 +29,9 @@ export interface ReplayOptions {
 export function keepScanned(step: ScannedEntry): Logged {
   const keepsBody = step.head.kind === KIND.BLOCK || step.head.kind === KIND.GROUP_ENTRY;
   const logged = new Logged(step.head, {
-    key: step.key.slice(),
-    meta: step.meta.slice(),
-    body: keepsBody ? step.body.slice() : EMPTY,
+    key: copyOf(step.key),
+    meta: copyOf(step.meta),
+    body: keepsBody ? copyOf(step.body) : EMPTY,
     sums: NO_SUMS,
     bodyBytes: step.head.bodyBytes,
   });
@@ -132,10 +133,18 @@ export class Replay {
     for (const pending of group.pending.slice()) {
       if (group.isVoid(pending.sequence, pending.ballot)) this.#forget(group, pending);
     }
-    if (isNewBase && !this.#options.rebuild) {
-      for (const pending of group.pending.slice()) this.#forget(group, pending);
-      this.#options.logs.startAt(group, base.sequence, base.ballot);
+    if (isNewBase && base.sequence >= group.commit) this.#startAt(group, base);
+  }
+
+  /** A log was begun anew: what is not void below its beginning had been committed. */
+  #startAt(group: GroupState, base: { sequence: number; ballot: number }): void {
+    const before = group.pending.filter((entry) => entry.sequence <= base.sequence);
+    for (const entry of before) {
+      this.#forget(group, entry);
+      this.#apply(entry);
     }
+    this.#options.logs.startAt(group, base.sequence, base.ballot);
+    this.#advance(group);
   }
 
   #forget(group: GroupState, entry: Logged): void {
@@ -216,7 +225,7 @@ export class Replay {
   #damaged(entry: Logged): void {
     const { volume, place, entryBytes, kind } = entry;
     const ofBlock = kind === KIND.BLOCK || kind === KIND.PIECE;
-    const key = ofBlock ? entry.key.slice(0, BLOCK_ID_BYTES) : entry.key;
+    const key = ofBlock ? copyOf(entry.key, 0, BLOCK_ID_BYTES) : entry.key;
     const headLost = kind !== KIND.RECORD && kind !== KIND.PIECE;
     const what = 'body does not fit its checksums';
     this.#tables.damage.report({ volume, place, length: entryBytes, what, headLost, key, group: entry });
@@ -289,7 +298,7 @@ function metOf(entry: Logged): MetEntry {
 }
 
 function unpackBlockKeyOf(entry: Logged): { id: Uint8Array; generation: number } {
-  const id = entry.key.slice(0, BLOCK_ID_BYTES);
+  const id = copyOf(entry.key, 0, BLOCK_ID_BYTES);
   const view = new DataView(entry.key.buffer, entry.key.byteOffset + BLOCK_ID_BYTES, 4);
   return { id, generation: view.getUint32(0) };
 }

@@ -12,6 +12,7 @@ import {
   readHead,
   sumsOf,
 } from './entry-format.ts';
+import { viewPart } from './plain-bytes.ts';
 
 /** Where to read: an open volume file. */
 export interface ScanSource {
@@ -123,7 +124,7 @@ async function entryAt(
   const offset = place - window.base;
   const sums = bodies ? sumsOf(window.bytes, offset, head) : NO_SUMS;
   const bodyFrom = offset + headBytes;
-  const body = window.bytes.subarray(bodyFrom, bodies ? bodyFrom + head.bodyBytes : bodyFrom);
+  const body = viewPart(window.bytes, bodyFrom, bodies ? bodyFrom + head.bodyBytes : bodyFrom);
   return {
     type: 'entry',
     head,
@@ -133,7 +134,7 @@ async function entryAt(
     body,
     entryBytes,
     whole: !bodies || bodyFits(body, sums),
-    raw: window.bytes.subarray(offset, offset + entryBytes),
+    raw: bodies ? viewPart(window.bytes, offset, offset + entryBytes) : viewPart(window.bytes, offset, bodyFrom),
   };
 }
 

@@ -15,6 +15,7 @@ import {
   writeU53LE,
 } from './index-rows.ts';
 import type { LaneNumber } from './volume-format.ts';
+import { copyOf, viewPart } from './plain-bytes.ts';
 
 /** Rows of the index that hold state: groups, pending entries, notes, volumes, requests, meta. Same rules as index-rows.ts. */
 
@@ -78,7 +79,7 @@ export function unpackGroup(source: Uint8Array): GroupValue {
     tenure: bytes.readUInt32LE(64),
     dropping: bytes.readUInt32LE(68) === 1,
     markPlace: readPlace(bytes, 72),
-    markText: source.slice(GROUP_HEAD_BYTES),
+    markText: copyOf(source, GROUP_HEAD_BYTES),
   };
 }
 
@@ -144,7 +145,7 @@ export function noteRowKey(group: GroupKey, name: Uint8Array): Buffer {
 
 /** The note's name, a view. */
 export function nameOfNoteRow(row: Uint8Array): Uint8Array {
-  return row.subarray(1 + GROUP_KEY_BYTES);
+  return viewPart(row, 1 + GROUP_KEY_BYTES, row.length);
 }
 
 export function packNote(note: NoteValue): Buffer {
@@ -163,7 +164,7 @@ export function unpackNote(source: Uint8Array): NoteValue {
     ...readPlace(bytes, 0),
     sequence: bytes.readUIntLE(12, 6),
     removed: bytes.readUInt16LE(18) === 1,
-    value: source.subarray(NOTE_HEAD_BYTES),
+    value: viewPart(source, NOTE_HEAD_BYTES, source.length),
   };
 }
 
@@ -279,7 +280,7 @@ export function unpackRequests(source: Uint8Array): RequestFacts[] {
   const requests: RequestFacts[] = [];
   for (let at = 0; at < bytes.length; at += REQUEST_FACTS_BYTES) {
     requests.push({
-      requestId: source.slice(at, at + REQUEST_ID_BYTES),
+      requestId: copyOf(source, at, at + REQUEST_ID_BYTES),
       policy: bytes.readUInt16LE(at + 16) as PolicyId,
       group: bytes.readUInt32LE(at + 18) as GroupId,
       sequence: bytes.readUIntLE(at + 22, 6),

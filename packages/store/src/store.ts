@@ -128,10 +128,12 @@ export interface Store extends AsyncDisposable {
 
   // ---- the log of a group ----
   /**
-   * Makes an entry durable: resolves after the `fdatasync` that covers it. It is pending until `commit` passes it.
-   * A BLOCK entry needs its bytes staged and finished here, of the same size and sums.
-   * Entries of one group must be appended in the order of their sequences.
-   * @throws NOT_FOUND if a BLOCK's bytes are not here, CHECKSUM_MISMATCH if they are others
+   * Makes an entry durable: resolves after the `fdatasync` that covers it and everything before it in its group. It is
+   * pending until `commit` passes it. A BLOCK entry needs its bytes staged and finished here, of the same size and sums.
+   * Entries of one group must be appended in the order of their sequences, without gaps. A repeat resolves with the first;
+   * a pending entry of a lower ballot at the same sequence becomes void, with all of lower ballots that follow it.
+   * @throws NOT_FOUND if a BLOCK's bytes are not here, CHECKSUM_MISMATCH if they are others, NOT_SYNCED for a gap,
+   * STALE_BALLOT if a pending entry there has a higher ballot, or the entry became void while it was being written
    */
   append(entry: LogEntry): Promise<void>;
   /** Voids pending entries with sequences above `after` and ballots below `below`, for good. Never at or below the commit point. */
@@ -139,16 +141,20 @@ export interface Store extends AsyncDisposable {
   /** Moves the commit point: pending, durable entries up to `upTo` are applied, in order, and seen by every read from now on. */
   commit(group: GroupKey, upTo: Sequence): void;
   log(group: GroupKey): GroupLog;
-  /** Entries after the commit point, in order. */
+  /** Entries after the commit point, in order, once those in flight are durable. */
   pending(group: GroupKey): Promise<LogEntry[]>;
   /** Remembers the protocol's state of a group, durably. */
   mark(group: GroupKey, mark: GroupMark): Promise<void>;
   /**
    * A learner's door: makes an entry durable and applies it at once, whatever its sequence, unless what is here of its key
-   * is newer; equal sequence replaces (repair of a damaged copy). A tombstone removes what is older than itself.
+   * is newer; equal sequence replaces (repair of a damaged copy). A tombstone removes what is older than itself. It is no
+   * part of the log: `last` and `commit` stay.
    */
   install(entry: LogEntry): Promise<void>;
-  /** A learner's log begins after `sequence` (commit point and last entry): what was pending before is void. */
+  /**
+   * A learner's log begins after `sequence` (commit point and last entry): what was pending before is void.
+   * @throws CONFLICT if more is committed here already: drop the group first
+   */
   rebase(group: GroupKey, sequence: Sequence, ballot: Ballot): Promise<void>;
   /** Deletes all of a group that this node no longer holds. */
   drop(group: GroupKey): Promise<void>;
@@ -160,7 +166,7 @@ export interface Store extends AsyncDisposable {
   // ---- applied records ----
   /** The newest applied version of a key, or undefined. Index only, on this thread. */
   find(key: Uint8Array): RecordRow | undefined;
-  /** The entry that a row names, verified. @throws CORRUPT */
+  /** The entry that a row names, verified. @throws CORRUPT, CONFLICT if the key has another version by now */
   read(row: RecordRow): Promise<LogEntry>;
   /**
    * Rows in the order of keys. `from` is inclusive; both bounds are whole keys (bucket and name bytes), `before` exclusive.

@@ -3,6 +3,7 @@ import type { Tables } from './applier.ts';
 import { blockState, ROW, tombstoneRowKey, unpackOrder, unpackSequence, unpackTombstoneKey } from './index-rows.ts';
 import type { RowIndex } from './row-index.ts';
 import { unpackGroupKey, unpackNote } from './state-rows.ts';
+import { copyOf } from './plain-bytes.ts';
 
 /** Rows looked at in one go. */
 const PURGE_ROWS = 1_000;
@@ -28,7 +29,7 @@ export async function purgeTombstones(
     if (tables.groups.get(unpackGroupKey(rowKey))?.isLearner === true) continue;
     const target = tables.overlay.get(rowKey);
     if (target !== undefined && goneAt(rowKey[0]!, target) === unpackSequence(row.value)) {
-      tables.overlay.put(rowKey.slice(), undefined);
+      tables.overlay.put(copyOf(rowKey), undefined);
     }
     tables.overlay.put(row.key, undefined);
   }

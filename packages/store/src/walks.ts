@@ -18,6 +18,7 @@ import { rowPages } from './row-pages.ts';
 import type { RowIndex } from './row-index.ts';
 import { nameOfNoteRow, noteRowKey, unpackNote } from './state-rows.ts';
 import type { BlockRow, RecordRow, WalkRow } from './store.ts';
+import { copyOf } from './plain-bytes.ts';
 
 /** Rows read from the index at a time. */
 const PAGE_ROWS = 1_000;
@@ -38,7 +39,7 @@ export function toRecordRow(key: Uint8Array, value: RecordValue): RecordRow {
     sequence: value.sequence,
     flags: value.flags,
     modifiedMs: value.timeMs,
-    summary: value.summary.slice(),
+    summary: copyOf(value.summary),
     volume: value.volume,
     place: value.place,
     entryBytes: value.entryBytes,
@@ -66,9 +67,9 @@ export class Walks {
       const page = await this.#index.range({ gte, lt, limit: Math.max(1, limit) });
       for (const row of page) {
         const key = keyOfRecordRow(row.key);
-        if (looked === range.limit || rows.length === range.take) return { rows, next: key.slice() };
+        if (looked === range.limit || rows.length === range.take) return { rows, next: copyOf(key) };
         looked += 1;
-        const record = toRecordRow(key.slice(), unpackRecord(row.value));
+        const record = toRecordRow(copyOf(key), unpackRecord(row.value));
         if (range.accept === undefined || range.accept(record)) rows.push(record);
       }
       if (page.length < Math.max(1, limit)) return { rows, next: undefined };
@@ -93,7 +94,7 @@ export class Walks {
     const rows = found.map((row): WalkRow => {
       const { hashHigh, hashLow, key } = unpackOrderKey(row.key);
       const { sequence, tombstone } = unpackOrder(row.value);
-      return { hashHigh, hashLow, key: key.slice(), sequence, tombstone };
+      return { hashHigh, hashLow, key: copyOf(key), sequence, tombstone };
     });
     const last = found.at(-1);
     return {
@@ -114,11 +115,11 @@ export class Walks {
     const found = await this.#index.range({ gte: from, ...(lt === undefined ? {} : { lt }), limit });
     const rows: BlockRow[] = [];
     for (const row of found) {
-      const block = blockRowOf(unpackBlockKey(row.key).id.slice(), group, row.value);
+      const block = blockRowOf(copyOf(unpackBlockKey(row.key).id), group, row.value);
       if (block !== undefined) rows.push(block);
     }
     const last = found.at(-1);
-    return { rows, next: found.length < limit || last === undefined ? undefined : unpackBlockKey(last.key).id.slice() };
+    return { rows, next: found.length < limit || last === undefined ? undefined : copyOf(unpackBlockKey(last.key).id) };
   }
 
   async notes(group: GroupKey, prefix: Uint8Array): Promise<{ name: Uint8Array; value: Uint8Array }[]> {
@@ -127,7 +128,7 @@ export class Walks {
     for await (const rows of rowPages(this.#index, noteRowKey(group, prefix))) {
       for (const row of rows) {
         const note = unpackNote(row.value);
-        if (!note.removed) notes.push({ name: nameOfNoteRow(row.key).slice(), value: note.value.slice() });
+        if (!note.removed) notes.push({ name: copyOf(nameOfNoteRow(row.key)), value: copyOf(note.value) });
       }
     }
     return notes;
