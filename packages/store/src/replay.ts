@@ -118,6 +118,10 @@ export class Replay {
     this.#options.applier.settle(entry);
   }
 
+  /**
+   * Makes the row of this version point here. What a recovery has written again may be in the index already, at its old
+   * place: beyond the end of a file that is sealed below it.
+   */
   #redirect(entry: Logged): void {
     const { volume, place, entryBytes } = entry;
     if (!entry.damaged) this.#pointers.redirect(metOf(entry), { volume, place, entryBytes });
@@ -125,8 +129,8 @@ export class Replay {
 
   #mark(group: GroupState, entry: Logged): void {
     const content = unpackMark(entry.meta);
-    if (isMoved(entry) && content.number === group.written.number) return this.#redirect(entry);
-    if (content.number <= group.written.number) return;
+    if (content.number === group.written.number) return this.#redirect(entry);
+    if (content.number < group.written.number) return;
     const { base } = content;
     const isNewBase = base !== undefined && base.number > (group.written.base?.number ?? 0);
     this.#options.applier.applyMark(entry);
@@ -159,7 +163,7 @@ export class Replay {
     if (place === undefined) this.#unnamedPiece(entry, key);
     else if (place.volume === entry.volume && place.place === entry.place) {
       if (entry.damaged) this.#damaged(entry);
-    } else if (isMoved(entry)) this.#redirect(entry);
+    } else this.#redirect(entry);
   }
 
   #unnamedPiece(entry: Logged, key: PieceKey): void {
@@ -188,7 +192,7 @@ export class Replay {
       return this.#apply(entry);
     }
     const same = group.pending.find((other) => other.sequence === entry.sequence);
-    if (same !== undefined && same.ballot >= entry.ballot) return;
+    if (same !== undefined && (same.ballot > entry.ballot || (same.ballot === entry.ballot && entry.damaged))) return;
     if (same !== undefined) this.#forget(group, same);
     group.addPending(entry);
     this.#advance(group);
@@ -210,6 +214,7 @@ export class Replay {
   #apply(entry: Logged): void {
     const needsBody = entry.kind === KIND.BLOCK || entry.kind === KIND.GROUP_ENTRY;
     if (entry.damaged && needsBody) return;
+    if (entry.kind === KIND.BLOCK && this.#pointers.placeOf(metOf(entry)) !== undefined) return this.#redirect(entry);
     if (this.#options.requests.isYoung(entry)) this.#options.requests.note(entry);
     if (entry.kind === KIND.BLOCK && this.#options.rebuild && !this.#hasPieces(entry)) this.#early.push(entry);
     else this.#options.applier.apply(entry);
