@@ -33,7 +33,7 @@ export interface TestNetwork extends AsyncDisposable {
 }
 
 /** Limits that the suite asks for, so that it need not wait long nor move much. */
-export const TEST_LIMITS: Partial<Limits> = { pingAfterMs: 100, silenceMs: 300, firstRetryMs: 5, lastRetryMs: 50 };
+export const TEST_LIMITS: Partial<Limits> = { pingAfterMs: 200, silenceMs: 1000, firstRetryMs: 5, lastRetryMs: 50 };
 
 const ONE = asNodeId(1);
 const TWO = asNodeId(2);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { asNodeId, concat, EMPTY, fromHex, fromUtf8, SeededRandom, toHex, utf8, WebdfsError } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { FLAG_LAST, FrameReader, HEADER_BYTES, KIND, type Kind, packFrame, putU32, STRANGER_BYTES } from './frame.ts';
 import { crc32 } from './crc32.ts';
 import { LANE, linkKey, packHello, proofOf, putProof, transcript } from './hello.ts';

@@ -199,13 +199,22 @@ export class PeerLink implements Link {
     if (session === undefined) return;
     const { clock, limits } = this.#options;
     const now = clock.monotonic();
-    const silent = now - session.heardAt;
-    if (silent >= limits.silenceMs) return this.lose(`silent for ${Math.round(silent)} ms`);
-    if (silent >= limits.pingAfterMs && this.#pingedAt <= session.heardAt) {
+    const silentMs = now - session.heardAt;
+    // If this process was held up, signs of life may have come that it has not read: it reads first, then judges.
+    if (silentMs >= limits.silenceMs) return clock.soon(() => this.#judge(session));
+    if (silentMs >= limits.pingAfterMs && this.#pingedAt <= session.heardAt) {
       this.#pingedAt = now;
       session.ping();
     }
-    const next = silent >= limits.pingAfterMs ? limits.silenceMs : limits.pingAfterMs;
-    this.#lifeTimer = clock.after(Math.max(1, session.heardAt + next - now), () => this.#watchLife());
+    const nextMs = silentMs >= limits.pingAfterMs ? limits.silenceMs : limits.pingAfterMs;
+    this.#lifeTimer = clock.after(Math.max(1, session.heardAt + nextMs - now), () => this.#watchLife());
+  }
+
+  #judge(session: Session): void {
+    if (session !== this.#messages) return;
+    const { clock, limits } = this.#options;
+    const silentMs = clock.monotonic() - session.heardAt;
+    if (silentMs >= limits.silenceMs) this.lose(`silent for ${Math.round(silentMs)} ms`);
+    else this.#watchLife();
   }
 }

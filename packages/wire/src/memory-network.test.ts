@@ -1,7 +1,10 @@
-import { ManualClock, type NodeId } from '@webdfs/base';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asNodeId, ManualClock, type NodeId } from '@webdfs/base';
 import { testTransport } from './conformance.ts';
 import { MemoryNetwork } from './memory-network.ts';
 import type { NodeTransport } from './node-transport.ts';
+import type { Handlers, Link } from './transport.ts';
 
 testTransport('memory', async (_context, limits) => {
   const clock = new ManualClock();
@@ -31,4 +34,86 @@ testTransport('memory', async (_context, limits) => {
       for (const node of all) await node[Symbol.asyncDispose]();
     },
   };
+});
+
+const NO_HANDLERS: Handlers = {
+  call: (_verb, message) => message,
+  post: () => undefined,
+  receive: async (_verb, message, body) => {
+    while (!body.ended) {
+      const piece = body.take();
+      if (piece === undefined) await body.ready();
+      else piece.release();
+    }
+    return message;
+  },
+  serve: (_verb, message) => Promise.resolve(message),
+};
+
+/** Two nodes that have met, and a way to see how long something takes by their clock. */
+async function aSlowPair(): Promise<{
+  network: MemoryNetwork;
+  link: Link;
+  took: (work: Promise<unknown>) => Promise<number>;
+}> {
+  const clock = new ManualClock();
+  const network = new MemoryNetwork({ clock });
+  const [one, two] = [1, 2].map((node) => network.open(asNodeId(node), NO_HANDLERS));
+  for (const node of [one!, two!]) {
+    node.setPeers(new Map([one!, two!].map(({ self, address }) => [self, address])));
+  }
+  const took = async (work: Promise<unknown>): Promise<number> => {
+    const before = clock.monotonic();
+    let after: number | undefined;
+    work.finally(() => (after = clock.monotonic())).catch(() => undefined);
+    for (let turn = 0; turn < 20_000; turn++) {
+      for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+      if (after !== undefined) return after - before;
+      clock.advance(1);
+    }
+    return assert.fail('it never settled');
+  };
+  const up = new Promise<void>((resolve) => two!.onChange(() => resolve()));
+  await took(up);
+  return { network, link: one!.link(asNodeId(2)), took };
+}
+
+const message = { head: new Uint8Array(8), attached: [] };
+
+test('a delay is the time from writing to arrival, each way', async () => {
+  const { network, link, took } = await aSlowPair();
+  assert.equal(await took(link.call(1, message, { deadlineMs: 5000 })), 0);
+  network.delay(asNodeId(1), asNodeId(2), 40);
+  assert.equal(await took(link.call(1, message, { deadlineMs: 5000 })), 80);
+});
+
+test('a slow link carries so many bytes a millisecond', async () => {
+  const { network, link, took } = await aSlowPair();
+  network.slow(asNodeId(1), asNodeId(2), 10_000);
+  const large = { head: new Uint8Array(8), attached: [new Uint8Array(500_000)] };
+  const ms = await took(link.call(1, large, { deadlineMs: 5000 }));
+  assert.ok(ms >= 100 && ms <= 102, `${ms} ms for 500 000 bytes there and back`);
+});
+
+test('a one-way partition silences one end only; the other learns by silence', async () => {
+  const { network, link, took } = await aSlowPair();
+  network.partitionOneWay(asNodeId(2), asNodeId(1));
+  const ms = await took(assert.rejects(link.call(1, message, { deadlineMs: 20_000 }), { code: 'PEER_LOST' }));
+  assert.equal(ms, 3000);
+});
+
+test('the same seed, the same exchange', async () => {
+  const run = async (): Promise<number[]> => {
+    const { network, link, took } = await aSlowPair();
+    const times: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      network.drop(asNodeId(1), asNodeId(2));
+      times.push(await took(until(link)));
+    }
+    return times;
+  };
+  const until = async (link: Link): Promise<void> => {
+    while (!link.post(1, message)) await new Promise(setImmediate);
+  };
+  assert.deepEqual(await run(), await run());
 });

@@ -84,7 +84,8 @@ class Flow {
     if (at === undefined) return;
     this.#scheduled?.cancel();
     this.#scheduled = undefined;
-    const waitMs = at - this.#clock.monotonic();
+    // Whole milliseconds: a fraction may vanish when it is added to the clock.
+    const waitMs = Math.ceil(at - this.#clock.monotonic());
     if (waitMs > 0) {
       this.#scheduled = this.#clock.after(waitMs, () => this.#deliver());
       return;
