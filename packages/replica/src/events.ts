@@ -136,6 +136,8 @@ export interface StepContext {
   readonly revision: () => Revision;
   /** L1, asked after a look-up. */
   readonly leaseHolds: () => boolean;
+  /** How long a member may owe something (W9). */
+  readonly patienceMs: (node: NodeId, at: number) => number;
   /** Committed state. */
   readonly find: (key: Uint8Array) => RecordRow | undefined;
   readonly note: (group: GroupKey, name: Uint8Array) => Uint8Array | undefined;

@@ -17,6 +17,7 @@ import type { Effect, GroupEvent, Outcome, Proposal, StepContext } from './event
 import { GroupDisk } from './group-disk.ts';
 import { makeGroup, makeLearner } from './group-log.ts';
 import type { EngineHooks } from './hooks.ts';
+import { Patience } from './patience.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplicaParameters } from './parameters.ts';
 import { RequestTable } from './request-table.ts';
@@ -47,6 +48,7 @@ export interface LoopOptions {
 export class GroupLoop {
   readonly requests: RequestTable;
   readonly outbox: Outbox;
+  readonly patience: Patience;
   readonly waits: ServingWaits;
   readonly #options: LoopOptions;
   /** What the steps may look at. */
@@ -71,6 +73,7 @@ export class GroupLoop {
     this.requests = new RequestTable({ entries: parameters.requestTableEntries, keepMs: parameters.retryKeepMs });
     this.outbox = new Outbox({ link: options.link, clock, session, postBytes: parameters.postBytes });
     this.waits = new ServingWaits(clock, parameters);
+    this.patience = new Patience(map, parameters);
     this.#wheel = new TickWheel(clock, (states, at) => this.#tick(states, at));
     this.#transactor = new Transactor({
       map,
@@ -84,6 +87,7 @@ export class GroupLoop {
       session,
       revision: () => map.view.revision,
       leaseHolds: () => lease.holds(),
+      patienceMs: (node, at) => this.patience.ms(node, at),
       find: (key) => store.find(key),
       note: (group, name) => store.note(group, name),
       plan: (group, change) => planOrNothing(map.view, group, change),

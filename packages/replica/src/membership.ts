@@ -15,9 +15,9 @@ interface Turn {
 
 /** W9: members that owe something and come no further are dropped, or complained of where too few would remain. */
 export function watchMembers(state: GroupState, primary: PrimaryState, turn: Turn): void {
-  const { memberMs, learnerMs } = turn.context.parameters;
+  const { learnerMs } = turn.context.parameters;
   for (const member of primary.members.values()) {
-    if (!owes(state, primary, member) || turn.at < member.progressAt + memberMs) continue;
+    if (!owes(state, primary, member) || turn.at < member.progressAt + turn.context.patienceMs(member.node, turn.at)) continue;
     if (!tryDrop(state, primary, member.node, turn)) complain(primary, member.node, turn);
   }
   const { learner } = primary;
@@ -118,11 +118,16 @@ export function readyLearner(state: GroupState, node: NodeId, turn: Turn): void 
   wake(state, turn.at + turn.context.parameters.resendMs, turn.effects);
 }
 
-/** J4: it has the commit point; from now on commits wait for it, and only then is it proposed. */
+/**
+ * J4: it has everything that may have been acknowledged; from now on commits wait for it, and only then is it proposed.
+ * That is more than the commit point known here: a primary alone below `minCopies` that was restarted may know an older
+ * one, and cannot move it, while its tail was acknowledged long ago.
+ */
 export function tryJoin(state: GroupState, primary: PrimaryState, turn: Turn): void {
   const { learner } = primary;
   if (learner?.state !== 'ready' || primary.phase !== 'serve' || primary.transaction !== undefined) return;
-  if (learner.acked < state.commit || turn.at < primary.changeAt) return;
+  const certain = Math.max(state.commit, primary.adopted?.last ?? 0);
+  if (learner.acked < certain || turn.at < primary.changeAt) return;
   learner.state = 'pending';
   const { node, session } = learner;
   if (transact(state, primary, { type: 'join', learners: [{ node, session }] }, turn)) return;

@@ -4,6 +4,8 @@ export interface ReplicaParameters {
   readonly marginMs: number;
   /** A member without progress for so long is dropped from the group; below `leaseMs`. */
   readonly memberMs: number;
+  /** The same of one that answers other groups, or has no session; see patience.ts. */
+  readonly busyMemberMs: number;
   /** A learner that does not acknowledge the stream for so long begins anew. */
   readonly learnerMs: number;
   /** A commit point travels on its own when no append carried it for so long. */
@@ -48,6 +50,7 @@ export const REPLICA_DEFAULTS: ReplicaParameters = {
   leaseMs: 3_000,
   marginMs: 500,
   memberMs: 2_000,
+  busyMemberMs: 15_000,
   learnerMs: 10_000,
   commitIdleMs: 20,
   resendMs: 250,

@@ -39,7 +39,9 @@ export class PostOffice {
   /** A PROTOCOL post. @throws CORRUPT, TOO_LARGE, NEWER_FORMAT */
   receive(from: NodeId, message: Message): void {
     const { session, messages } = unpackBatch(message);
-    this.#options.loop.checkSession();
+    const { loop } = this.#options;
+    loop.checkSession();
+    loop.patience.heard(from, loop.now());
     for (const each of messages) this.#take({ from, session, message: each });
   }
 

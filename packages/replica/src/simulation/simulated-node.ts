@@ -72,6 +72,7 @@ export class SimulatedNode {
       session: () => this.session,
       revision: () => this.mapAt,
       leaseHolds: () => this.holds,
+      patienceMs: () => this.#world.parameters.memberMs,
       find: (key) => this.disk.find(key),
       note: () => undefined,
       plan: (_, change) => this.#plan(change),
