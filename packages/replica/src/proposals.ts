@@ -252,11 +252,14 @@ function timeOf(state: GroupState, nowMs: number): Pick<LogEntry, 'timeMs' | 'ti
 function sendToAll(state: GroupState, primary: PrimaryState, { context, at, effects }: Turn): void {
   let told = true;
   for (const member of primary.members.values()) {
+    // It owed nothing before: its time begins now.
+    if (member.acked === state.last - 1) member.progressAt = at;
     if (member.phase === 'synced' && member.sent === state.last - 1) sendOn(state, primary, member, at, effects);
     else told = false;
   }
   if (told) primary.commitTold = state.commit;
   const { learner } = primary;
+  if (learner?.acked === state.last - 1) learner.progressAt = at;
   if (learner !== undefined && learner.sent === state.last - 1) sendOn(state, primary, learner, at, effects);
   wake(state, at + context.parameters.resendMs, effects);
 }

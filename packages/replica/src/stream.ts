@@ -76,7 +76,6 @@ export function sendOn(
     const { entry, bytes: own } = flightOf(primary, receiver.sent + 1);
     const message = { type: 'append', ...state.key, ballot: primary.ballot, commit: state.commit, entry } as const;
     effects.push({ type: 'send', to: receiver.node, message });
-    if (receiver.sent === receiver.acked) receiver.progressAt = Math.max(receiver.progressAt, at);
     receiver.sent++;
     entries++;
     bytes += own;
