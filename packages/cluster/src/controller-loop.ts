@@ -1,5 +1,5 @@
 import { type Clock, codeOf, type Log, messageOf, type NodeId, type Revision, sleep } from '@webdfs/base';
-import { type ControllerEffect, type ControllerEvent, controllerStep, newController } from './controller.ts';
+import { type ControllerEffect, type ControllerEvent, controllerStep, liveNodes, newController } from './controller.ts';
 import { formatDocument } from './documents.ts';
 import type { Complaint } from './judgement.ts';
 import { CONTROLLER_KEY } from './keys.ts';
@@ -26,14 +26,23 @@ export interface RunningController extends AsyncDisposable {
   complain(complaint: Complaint): void;
 }
 
+/** Changes of the map that come together are planned for together. */
+const MAP_PAUSE_MS = 50;
+
 class Controller implements RunningController {
   readonly #options: ControllerOptions;
   readonly #closed = new AbortController();
   readonly #loop: Promise<void>;
   #feed: ((event: ControllerEvent) => void) | undefined;
+  /** Nodes whose sessions this node's map has shown. */
+  readonly #seen = new Set<NodeId>();
 
   constructor(options: ControllerOptions) {
     this.#options = options;
+    const stopSeeing = options.map.onChange((view) => {
+      for (const node of liveNodes(view)) this.#seen.add(node);
+    });
+    this.#closed.signal.addEventListener('abort', stopSeeing, { once: true });
     this.#loop = this.#run();
   }
 
@@ -57,6 +66,7 @@ class Controller implements RunningController {
         await this.#stand();
       } catch (error) {
         if (codeOf(error) === undefined) throw error;
+        this.#seen.clear();
         log.warn('controller.away', { node, error: messageOf(error) });
       }
       await sleep(clock, parameters.renewMs, this.#closed.signal).catch(() => undefined);
@@ -93,7 +103,7 @@ class Controller implements RunningController {
   async #serve(elected: Revision, lease: Lease): Promise<void> {
     const { map, clock, parameters } = this.#options;
     const deposed = Promise.withResolvers<void>();
-    let state = newController(map.view, elected, clock.monotonic(), parameters);
+    let state = newController(map.view, elected, clock.monotonic(), { parameters, seen: new Set(this.#seen) });
     const feed = (event: ControllerEvent): void => {
       const next = controllerStep(state, event, parameters);
       state = next.state;
@@ -112,7 +122,7 @@ class Controller implements RunningController {
     }
   }
 
-  /** Feeds the newest map, once per turn however many changes came. */
+  /** Feeds the newest map, a few times a second however many changes come: every plan looks at all groups. */
   #feedMap(elected: Revision, feed: (event: ControllerEvent) => void, onDeposed: () => void): () => void {
     const { map, clock } = this.#options;
     let waiting = false;
@@ -121,7 +131,7 @@ class Controller implements RunningController {
       if (view.controller()?.createRevision !== elected) return onDeposed();
       if (waiting) return;
       waiting = true;
-      clock.soon(() => {
+      clock.after(MAP_PAUSE_MS, () => {
         waiting = false;
         if (!stopped) feed({ type: 'map', view: map.view, at: clock.monotonic() });
       });

@@ -41,8 +41,10 @@ export interface ControllerState {
   /** Create revision of the key `controller`. */
   readonly elected: Revision;
   readonly view: MapView;
-  /** Nobody is judged before. */
+  /** Before that only nodes are judged whose session was seen to end. */
   readonly quietUntilMs: Ms;
+  /** Nodes that had a session while this node followed the map, and the store was there all the time since. */
+  readonly seen: ReadonlySet<NodeId>;
   /** A transaction failed on this revision of the map: nothing is planned from it again before the next tick. */
   readonly failedOn: Revision;
   readonly underWay: { readonly id: number; readonly plan: Plan } | undefined;
@@ -73,16 +75,25 @@ export interface ControllerEffect {
 
 const MAX_COMPLAINTS = 4_096;
 
-/** A controller just elected. It judges nobody for `graceMs`. */
+/** Nodes that have a session in a map. */
+export function liveNodes(view: MapView): NodeId[] {
+  return view.nodes().filter((node) => view.live(node) !== undefined);
+}
+
+/**
+ * A controller just elected. For `graceMs` it judges only nodes whose session its own map saw begin and end (`seen`): one
+ * that it never saw may be on its way back with all the others.
+ */
 export function newController(
   view: MapView,
   elected: Revision,
   at: Ms,
-  parameters: ClusterParameters,
+  { parameters, seen = new Set() }: { readonly parameters: ClusterParameters; readonly seen?: ReadonlySet<NodeId> },
 ): ControllerState {
   return {
     elected,
     view,
+    seen,
     quietUntilMs: at + parameters.graceMs,
     failedOn: 0,
     underWay: undefined,
@@ -118,8 +129,8 @@ function surveyOf(view: MapView): Survey {
   return { inSync, restorable };
 }
 
-function planLost(state: ControllerState, { inSync }: Survey): Plan | undefined {
-  const lost = [...inSync].find((node) => state.view.live(node) === undefined);
+function planLost(state: ControllerState, { inSync }: Survey, quiet: boolean): Plan | undefined {
+  const lost = [...inSync].find((node) => state.view.live(node) === undefined && (!quiet || state.seen.has(node)));
   if (lost === undefined) return undefined;
   return { purpose: `node ${lost} is lost`, transaction: proposeLost(state.view, lost, state.elected) };
 }
@@ -218,9 +229,10 @@ function planSweep(state: ControllerState, at: Ms, parameters: ClusterParameters
 /** The most urgent thing to do, if anything. */
 function planNext(state: ControllerState, at: Ms, parameters: ClusterParameters): Plan | undefined {
   const survey = surveyOf(state.view);
-  const judged = at < state.quietUntilMs ? undefined : (planLost(state, survey) ?? planAccused(state, survey));
+  const quiet = at < state.quietUntilMs;
   return (
-    judged ??
+    planLost(state, survey, quiet) ??
+    (quiet ? undefined : planAccused(state, survey)) ??
     planRestore(state, survey, at, parameters) ??
     planSettle(state) ??
     planUnmark(state, survey) ??
@@ -253,7 +265,9 @@ function withOutcome(
   const { underWay } = state;
   if (underWay?.id !== event.id) return state;
   const after: ControllerState = { ...state, underWay: undefined };
-  if (event.outcome === 'unknown') return { ...after, quietUntilMs: event.at + parameters.graceMs };
+  if (event.outcome === 'unknown') {
+    return { ...after, quietUntilMs: event.at + parameters.graceMs, seen: new Set() };
+  }
   if (event.outcome === 'failed') return { ...after, failedOn: state.view.revision };
   const { accuses, sweeps } = underWay.plan;
   if (sweeps === true) return { ...after, sweptMs: event.at };
@@ -269,13 +283,18 @@ function withOutcome(
 function received(state: ControllerState, event: ControllerEvent, parameters: ClusterParameters): ControllerState {
   switch (event.type) {
     case 'map':
-      return { ...state, view: event.view, absentSince: absentSince(state.absentSince, event.view, event.at) };
+      return {
+        ...state,
+        view: event.view,
+        seen: new Set([...state.seen, ...liveNodes(event.view)]),
+        absentSince: absentSince(state.absentSince, event.view, event.at),
+      };
     case 'tick':
       return state;
     case 'complaint':
       return withComplaint(state, event.complaint, event.at);
     case 'away':
-      return { ...state, quietUntilMs: event.at + parameters.graceMs };
+      return { ...state, quietUntilMs: event.at + parameters.graceMs, seen: new Set() };
     case 'outcome':
       return withOutcome(state, event, parameters);
   }
