@@ -89,7 +89,7 @@ class BlockCutter {
   }
 
   async #open(): Promise<BlockUpload> {
-    while (this.#finishing.length >= BLOCKS_UNDER_WAY - 1 && this.#finishing.length > 0) {
+    while (this.#finishing.length > BLOCKS_UNDER_WAY - 1) {
       await this.#finishing.shift();
       if (this.#failure) throw this.#failure.error;
     }

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { concat, Crc64Nvme, crc32c, WebdfsError } from '@webdfs/base';
 import { combineCrcs, CRC_KINDS, type CrcKind } from './crc-combine.ts';
@@ -37,19 +37,44 @@ function bytesOf(base64: string, name: ChecksumName): Uint8Array {
   });
 }
 
-function digestOf(name: ChecksumName, bytes: Uint8Array): Uint8Array {
-  const word = (value: number): Uint8Array => Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value);
+/** A checksum that grows with the bytes. */
+export interface RunningChecksum {
+  update(bytes: Uint8Array): void;
+  digest(): Uint8Array;
+}
+
+function running32(step: (bytes: Uint8Array, seed: number) => number): RunningChecksum {
+  let value = 0;
+  return {
+    update(bytes) {
+      value = step(bytes, value);
+    },
+    digest: () => Uint8Array.of(value >>> 24, value >>> 16, value >>> 8, value),
+  };
+}
+
+export function runningChecksum(name: ChecksumName): RunningChecksum {
   switch (name) {
     case 'crc32':
-      return word(crc32(bytes));
+      return running32(crc32);
     case 'crc32c':
-      return word(crc32c(bytes));
-    case 'crc64nvme':
-      return new Crc64Nvme().update(bytes).digest();
+      return running32(crc32c);
+    case 'crc64nvme': {
+      const crc = new Crc64Nvme();
+      return { update: (bytes) => void crc.update(bytes), digest: () => crc.digest() };
+    }
     case 'sha1':
-    case 'sha256':
-      return new Uint8Array(hash(name, bytes, 'buffer'));
+    case 'sha256': {
+      const running = createHash(name);
+      return { update: (bytes) => void running.update(bytes), digest: () => new Uint8Array(running.digest()) };
+    }
   }
+}
+
+function digestOf(name: ChecksumName, bytes: Uint8Array): Uint8Array {
+  const running = runningChecksum(name);
+  running.update(bytes);
+  return running.digest();
 }
 
 /**

@@ -392,29 +392,30 @@ function testListing(house: string, open: Open): void {
   });
 }
 
+const HEADER = { key: keyFor('a'), uploadId: NO_UPLOAD };
+
+/** Reads a range of a block; its pieces are held to what every house promises of them. */
+async function readRange(
+  groups: GroupsHouse,
+  id: Uint8Array,
+  range: { offset: number; length: number },
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const piece of groups.groups.readBlock(groups.policy, id, range)) {
+    assert.ok(piece.bytes.length > 0 && piece.bytes.length <= 1_048_576, `a piece of ${piece.bytes.length} bytes`);
+    parts.push(piece.bytes.slice());
+    piece.release();
+  }
+  return concat(parts);
+}
+
 function testBlocks(house: string, open: Open): void {
-  const header = { key: keyFor('a'), uploadId: NO_UPLOAD };
-
-  const read = async (
-    groups: GroupsHouse,
-    id: Uint8Array,
-    range: { offset: number; length: number },
-  ): Promise<Uint8Array> => {
-    const parts: Uint8Array[] = [];
-    for await (const piece of groups.groups.readBlock(groups.policy, id, range)) {
-      assert.ok(piece.bytes.length > 0 && piece.bytes.length <= 1_048_576, `a piece of ${piece.bytes.length} bytes`);
-      parts.push(piece.bytes.slice());
-      piece.release();
-    }
-    return concat(parts);
-  };
-
   test(`${house}: any range of a block comes back as it was written, in pieces of at most 1 MiB`, async (t) => {
     await using groups = await open();
     const random = randomOf(t);
     const bytes = random.bytes(BLOCK);
     const id = random.bytes(20);
-    const upload = groups.groups.putBlock(groups.policy, id, header);
+    const upload = groups.groups.putBlock(groups.policy, id, HEADER);
     for (let at = 0; at < BLOCK;) {
       const end = Math.min(BLOCK, at + 1 + random.below(200_000));
       await upload.write(bytes.slice(at, end));
@@ -433,7 +434,7 @@ function testBlocks(house: string, open: Open): void {
     ];
     for (const [offset, length] of ranges as [number, number][]) {
       assert.ok(
-        Buffer.from(await read(groups, id, { offset, length })).equals(bytes.subarray(offset, offset + length)),
+        Buffer.from(await readRange(groups, id, { offset, length })).equals(bytes.subarray(offset, offset + length)),
       );
     }
   });
@@ -444,41 +445,43 @@ function testBlocks(house: string, open: Open): void {
     const blocks = await Promise.all(
       Array.from({ length: 6 }, async (_, i) => {
         const id = random.bytes(20);
-        const upload = groups.groups.putBlock(groups.policy, id, header);
+        const upload = groups.groups.putBlock(groups.policy, id, HEADER);
         for (let chunk = 0; chunk < 5; chunk++) await upload.write(new Uint8Array(70_000).fill(i));
         await upload.finish();
         return id;
       }),
     );
     for (const [i, id] of blocks.entries()) {
-      assert.deepEqual(await read(groups, id, { offset: 0, length: 350_000 }), new Uint8Array(350_000).fill(i));
+      assert.deepEqual(await readRange(groups, id, { offset: 0, length: 350_000 }), new Uint8Array(350_000).fill(i));
     }
   });
+}
 
+function testBlockEnds(house: string, open: Open): void {
   test(`${house}: a block that was given up, or never was, is not found`, async (t) => {
     await using groups = await open();
     const random = randomOf(t);
     const id = random.bytes(20);
-    const upload = groups.groups.putBlock(groups.policy, id, header);
+    const upload = groups.groups.putBlock(groups.policy, id, HEADER);
     await upload.write(new Uint8Array(1_000));
     upload.abort();
     upload.abort();
-    await assert.rejects(read(groups, id, { offset: 0, length: 1 }), { code: 'NOT_FOUND' });
-    await assert.rejects(read(groups, random.bytes(20), { offset: 0, length: 1 }), { code: 'NOT_FOUND' });
+    await assert.rejects(readRange(groups, id, { offset: 0, length: 1 }), { code: 'NOT_FOUND' });
+    await assert.rejects(readRange(groups, random.bytes(20), { offset: 0, length: 1 }), { code: 'NOT_FOUND' });
   });
 
   test(`${house}: a reader may stop early`, async (t) => {
     await using groups = await open();
     const random = randomOf(t);
     const id = random.bytes(20);
-    const upload = groups.groups.putBlock(groups.policy, id, header);
+    const upload = groups.groups.putBlock(groups.policy, id, HEADER);
     await upload.write(random.bytes(BLOCK));
     await upload.finish();
     for await (const piece of groups.groups.readBlock(groups.policy, id, { offset: 0, length: BLOCK })) {
       piece.release();
       break;
     }
-    assert.equal((await read(groups, id, { offset: 5, length: 5 })).length, 5);
+    assert.equal((await readRange(groups, id, { offset: 5, length: 5 })).length, 5);
   });
 }
 
@@ -490,4 +493,5 @@ export function testGroups(house: string, open: Open): void {
   testOnce(house, open);
   testListing(house, open);
   testBlocks(house, open);
+  testBlockEnds(house, open);
 }

@@ -6,7 +6,7 @@ import { MAX_KEY_BYTES, MAX_PART_NUMBER, MAX_ROW_KEY_BYTES } from './limits.ts';
  *
  *   bucket 0                 bucket/<name>, and the counter of bucket ids
  *   bucket b                 the key's bytes
- *   bucket b | 0x80000000    'u' escaped(key) 00 00 upload id              an open upload
+ *   bucket b | 0x80000000    'o' escaped(key) 00 00 upload id              an open upload
  *                            'p' escaped(key) 00 00 upload id number u16   a part of it
  *
  * escaped: 00 becomes 00 01. Then no key's rows stand between another's, and the order of the rows is that of the keys.
@@ -17,7 +17,8 @@ export const SYSTEM_BUCKET = 0;
 export const MAX_BUCKET_ID = 0x7fff_fffe;
 export const UPLOAD_ID_BYTES = 16;
 const HIDDEN = 0x8000_0000;
-const UPLOAD = 0x75;
+/** Before the parts, so that a walk meets an upload before them. */
+const UPLOAD = 0x6f;
 const PART = 0x70;
 
 function bucketBytes(bucket: number): Uint8Array {

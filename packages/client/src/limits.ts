@@ -23,7 +23,7 @@ export const PREFETCH_BYTES = 1_048_576;
 /** How long a bucket's record may be used without asking again, milliseconds. */
 export const BUCKET_TTL_MS = 5_000;
 /** Buckets remembered. */
-export const BUCKET_CACHE = 4_096;
+export const BUCKET_CACHE = 1_024;
 /** A write that was under way when a bucket changed has ended by then: more than a look-up and a write are retried. */
 export const WRITE_SETTLE_MS = 22_000;
 /** A bucket marked as being deleted for so long has lost its deleter; anybody may take the mark away. */

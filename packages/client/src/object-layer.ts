@@ -170,10 +170,7 @@ export class ObjectLayer implements ObjectStore {
     options: CopyOptions & { range?: Range },
   ): Promise<PutResult> {
     const { body, length: size } = await this.#objects.copySource(options);
-    return await this.#uploads.putPart(bucket, key, part, body, {
-      size,
-      ...(options.signal && { signal: options.signal }),
-    });
+    return await this.#uploads.copyPart(bucket, key, part, { body, size, signal: options.signal });
   }
 
   async completeUpload(bucket: string, key: Uint8Array, uploadId: string, options: Completion): Promise<PutResult> {

@@ -3,6 +3,7 @@ import { etagOf, type ListPage, unpackSummary } from '@webdfs/replica';
 import type { Background } from './background.ts';
 import { type BodyTarget, storeBody } from './body-writer.ts';
 import type { Buckets } from './buckets.ts';
+import { isChecksumName, type RunningChecksum, runningChecksum } from './composite-checksums.ts';
 import { freshAttempt, noUpload } from './ids.ts';
 import { checkUploadKey, next, partRange, readHiddenRow } from './keyspace.ts';
 import { MAX_PAGE, MAX_PART_NUMBER, SIDE_BY_SIDE } from './limits.ts';
@@ -74,6 +75,27 @@ export class Uploads {
     }
   }
 
+  /** A part whose bytes are copied: nobody sends their checksum, so the one that the upload wants is made here. */
+  async copyPart(
+    bucketName: string,
+    key: Uint8Array,
+    part: { uploadId: string; number: number },
+    source: { body: ByteSource; size: number; signal: AbortSignal | undefined },
+  ): Promise<PutResult> {
+    const upload = await this.rows.require(await this.#buckets.find(bucketName), key, part.uploadId);
+    const name = upload.info.checksumAlgorithm;
+    const { size } = source;
+    const options = { size, ...(source.signal && { signal: source.signal }) };
+    if (name === undefined || !isChecksumName(name)) {
+      return await this.putPart(bucketName, key, part, source.body, options);
+    }
+    const running = runningChecksum(name);
+    return await this.putPart(bucketName, key, part, watched(source.body, running), {
+      ...options,
+      verify: () => ({ checksums: { [name]: Buffer.from(running.digest()).toString('base64') } }),
+    });
+  }
+
   async abort(bucketName: string, key: Uint8Array, uploadId: string): Promise<void> {
     const bucket = await this.#buckets.find(bucketName);
     const { id, place, row } = this.rows.locate(bucket, key, uploadId);
@@ -136,5 +158,13 @@ export class Uploads {
   async list(bucketName: string, options: ListOptions & { afterUploadId?: string }): Promise<UploadPage> {
     const bucket = await this.#buckets.find(bucketName);
     return await listUploads(this.rows, bucket, options);
+  }
+}
+
+/** The same bytes, each piece counted into a checksum as it passes. */
+async function* watched(body: ByteSource, running: RunningChecksum): AsyncGenerator<Uint8Array> {
+  for await (const bytes of body instanceof Uint8Array ? [body] : body) {
+    running.update(bytes);
+    yield bytes;
   }
 }
