@@ -1,7 +1,7 @@
 /**
  * What frames cost: CPU of both processes together, beside a bare socket that does the least for the same work.
  *
- * node --conditions=webdfs:source packages/wire/src/frame.bench.ts [seconds per row]
+ * node --conditions=webdfs:source packages/wire/src/frame.bench.ts [seconds per row] [part of the rows' names]
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import * as net from 'node:net';
@@ -229,7 +229,7 @@ async function main(): Promise<void> {
     { name: 'send, 10 MiB, 8 under way, µs', once: () => sendBody(link), underWay: 8 },
   ];
   console.log(`CPU of both processes, Node ${process.version}, ${seconds} s a row`);
-  for (const row of [...small, ...large]) {
+  for (const row of [...small, ...large].filter(({ name }) => name.includes(process.argv[3] ?? ''))) {
     const { each, count } = await measure(child, row, seconds);
     console.log(`${row.name.padEnd(56)} ${each.toFixed(1).padStart(9)}   (${count})`);
   }

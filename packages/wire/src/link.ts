@@ -206,8 +206,9 @@ export class PeerLink implements Link {
       this.#pingedAt = now;
       session.ping();
     }
-    const nextMs = silentMs >= limits.pingAfterMs ? limits.silenceMs : limits.pingAfterMs;
-    this.#lifeTimer = clock.after(Math.max(1, session.heardAt + nextMs - now), () => this.#watchLife());
+    const next = silentMs >= limits.pingAfterMs ? now + limits.pingAfterMs : session.heardAt + limits.pingAfterMs;
+    const at = Math.min(next, session.heardAt + limits.silenceMs);
+    this.#lifeTimer = clock.after(Math.max(1, at - now), () => this.#watchLife());
   }
 
   #judge(session: Session): void {

@@ -65,7 +65,8 @@ class Harness {
   ended: string | undefined;
   /** While false, nothing leaves. */
   reads = true;
-  #held = 0;
+  /** Bytes that the pipe was given and did not send. */
+  held = 0;
   readonly #lane: Lane;
 
   constructor(
@@ -100,14 +101,14 @@ class Harness {
       data: (stream, bytes) => void this.sent.push({ kind: KIND.DATA, stream, head: EMPTY, bytes: bytes.slice() }),
     });
     reader.trust();
-    const queued = (): number => this.#held;
+    const queued = (): number => this.held;
     return {
       get queued() {
         return queued();
       },
       write: (buffers, left) => {
         if (!this.reads) {
-          for (const buffer of buffers) this.#held += buffer.length;
+          for (const buffer of buffers) this.held += buffer.length;
           return;
         }
         for (const buffer of buffers) reader.push(buffer);
@@ -454,6 +455,17 @@ test('bodies take turns, one frame each', async () => {
   for (const { body } of bodies) body.write(pieceOf(new Uint8Array(3 * LIMITS.frameBytes)));
   const order = (await end.turn()).filter(({ kind }) => kind === KIND.DATA).map(({ stream }) => stream);
   assert.deepEqual(order, [2, 4, 6, 2, 4, 6, 2, 4, 6]);
+});
+
+test('SOCKET_BYTES bounds what bodies hand to a socket that does not take it', () => {
+  const end = new Harness('writer');
+  end.reads = false;
+  for (const { body } of [send(end), send(end), send(end), send(end)]) {
+    body.write(pieceOf(new Uint8Array(5 * LIMITS.frameBytes)));
+  }
+  for (let i = 0; i < 10; i++) end.clock.turn();
+  assert.ok(end.held >= LIMITS.socketBytes);
+  assert.ok(end.held < LIMITS.socketBytes + LIMITS.frameBytes + 1000, `${end.held} bytes wait in the socket`);
 });
 
 test('beyond 32 bodies the window is 256 KiB', async () => {
