@@ -195,7 +195,7 @@ async function passConflict<T>(swap: Promise<T>): Promise<T | undefined> {
   }
 }
 
-export function noBucket(name: string): WebdfsError {
+function noBucket(name: string): WebdfsError {
   return new WebdfsError('NOT_FOUND', `no bucket ${name}`, { details: { what: 'bucket' } });
 }
 

@@ -4,7 +4,7 @@ import { concat, Crc64Nvme, crc32c, WebdfsError } from '@webdfs/base';
 import { combineCrcs, CRC_KINDS, type CrcKind } from './crc-combine.ts';
 
 /** The checksums that S3 knows, by the names the facts of an object use, with their length in bytes. */
-export const CHECKSUM_BYTES = { crc32: 4, crc32c: 4, crc64nvme: 8, sha1: 20, sha256: 32 } as const;
+const CHECKSUM_BYTES = { crc32: 4, crc32c: 4, crc64nvme: 8, sha1: 20, sha256: 32 } as const;
 export type ChecksumName = keyof typeof CHECKSUM_BYTES;
 export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';
 

@@ -6,6 +6,7 @@ import { hashKey } from '@webdfs/placement';
 import {
   type ListPage,
   type ListRow,
+  packOwner,
   packSummary,
   type ReadAnswer,
   type WriteAnswer,
@@ -65,7 +66,7 @@ class Speaker {
       conditions: {},
       requires: [],
       summary: packSummary({ size: value, etag: etag(value).bytes, parts: 0, flags: 0 }),
-      owner: new Uint8Array(22).fill(value),
+      owner: packOwner({ type: 'inline' }, `facts ${value}`).owner,
       body: new Uint8Array(value).fill(value),
       ...rest,
     };

@@ -3,10 +3,10 @@ import type { Piece } from '@webdfs/wire';
 import type { BlockUpload } from './groups.ts';
 
 /** Bytes of the largest piece that `readBlock` hands out. */
-export const PIECE_BYTES = 1_048_576;
+const PIECE_BYTES = 1_048_576;
 
 /** A piece whose bytes belong to nobody else: nothing happens when it is released. */
-export function freePiece(bytes: Uint8Array): Piece {
+function freePiece(bytes: Uint8Array): Piece {
   return { bytes, hold: () => undefined, release: () => undefined };
 }
 

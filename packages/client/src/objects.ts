@@ -31,7 +31,7 @@ export interface FoundObject {
   readonly facts: StoredFacts;
 }
 
-export function noKey(): WebdfsError {
+function noKey(): WebdfsError {
   return new WebdfsError('NOT_FOUND', 'there is no such key', { details: { what: 'key' } });
 }
 

@@ -145,7 +145,7 @@ function uploadInfo(
 }
 
 /** @throws CORRUPT */
-export function parseUpload({ facts }: Pick<StoredRecord, 'facts'>): {
+function parseUpload({ facts }: Pick<StoredRecord, 'facts'>): {
   facts: ObjectFacts;
   start: Omit<UploadStart, 'facts'>;
 } {
