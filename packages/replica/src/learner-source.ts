@@ -66,12 +66,16 @@ interface School {
   readonly pupils: Map<number, Pupil>;
   readonly waiting: Map<number, GroupKey>;
   isOrdering: boolean;
+  /** False after a call that did not get through: then one group tries the way for all. */
+  isReached: boolean;
   heardAt: number;
 }
 
 const CALL_MS = 30_000;
 /** Before a change of the map that did not come about is proposed again. */
 const REFUSED_PAUSE_MS = 100;
+/** Before a node that could not be reached is tried again. */
+const UNREACHED_PAUSE_MS = 100;
 const TAKEN: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTACHMENT };
 
 /**
@@ -176,7 +180,7 @@ export class LearnerSource {
     let school = this.#schools.get(node);
     if (school === undefined) {
       const heardAt = this.#host.clock.monotonic();
-      school = { node, pupils: new Map(), waiting: new Map(), isOrdering: false, heardAt };
+      school = { node, pupils: new Map(), waiting: new Map(), isOrdering: false, isReached: true, heardAt };
       this.#schools.set(node, school);
     }
     return school;
@@ -188,15 +192,20 @@ export class LearnerSource {
     school.isOrdering = true;
     this.#host.clock.soon(() => {
       void this.#order(school).finally(() => {
-        school.isOrdering = false;
-        if (school.pupils.size < this.#limits.groupsPerNode) this.#orderSoon(school);
+        if (school.isReached) this.#ordered(school);
+        else this.#host.clock.after(UNREACHED_PAUSE_MS, () => this.#ordered(school));
       });
     });
   }
 
+  #ordered(school: School): void {
+    school.isOrdering = false;
+    if (!this.#isStopped && school.pupils.size < this.#limits.groupsPerNode) this.#orderSoon(school);
+  }
+
   async #order(school: School): Promise<void> {
     const room = this.#limits.groupsPerNode - school.pupils.size;
-    const limit = Math.min(room, this.#limits.groupsPerOrder, MAX_LEARN_GROUPS);
+    const limit = school.isReached ? Math.min(room, this.#limits.groupsPerOrder, MAX_LEARN_GROUPS) : Math.min(room, 1);
     const { view } = this.#host.map;
     // those with the fewest copies first
     const copies = (key: GroupKey): number => view.group(key).inSync.length;
@@ -238,21 +247,27 @@ export class LearnerSource {
         await this.#host.link(school.node).call(VERB.LEARN, message, { deadlineMs: CALL_MS }),
       );
       if (answers.length !== orders.length) throw new WebdfsError('CORRUPT', 'not as many answers as orders');
-      school.heardAt = this.#host.clock.monotonic();
     } catch (error) {
       if (!(error instanceof WebdfsError)) throw error;
-      log.info('orders were not taken', {
-        node: school.node,
-        groups: orders.length,
-        code: codeOf(error),
-        why: messageOf(error),
-      });
-      answers = orders.map(() => 'refused');
+      log.debug('orders were not taken', { node: school.node, code: codeOf(error), why: messageOf(error) });
+      school.isReached = false;
+      for (const order of orders) this.#takeBack(school, order);
+      return;
     }
+    school.isReached = true;
+    school.heardAt = this.#host.clock.monotonic();
     for (const [i, order] of orders.entries()) {
       if (answers[i] === 'equal') this.#ready(school, order);
       else if (answers[i] === 'refused') this.#giveUp(school, order);
     }
+  }
+
+  /** The order did not arrive: nobody is to blame. */
+  #takeBack(school: School, order: LearnOrder): void {
+    const key: GroupKey = { policy: order.policy, group: order.group };
+    this.#forget(key, school.node);
+    this.#host.failLearner(key, school.node);
+    school.waiting.set(groupNumber(key), key);
   }
 
   #ready(school: School, report: GroupKey & { readonly ballot: Ballot }): void {

@@ -68,6 +68,8 @@ export class Learner {
   readonly #reports = new Map<NodeId, LearnReport[]>();
   readonly #stop = new AbortController();
   #equal = 0;
+  /** Some group here may lack its tail: no commit point proves anything. */
+  #isSuspect = false;
 
   constructor(host: ReplicaHost, limits: Partial<LearnerLimits> = {}) {
     this.#host = host;
@@ -108,6 +110,7 @@ export class Learner {
   async onLearn(message: Message, from: NodeId): Promise<Message> {
     const { receiver, orders } = decodeLearn(message);
     await this.#readMap(orders);
+    this.#isSuspect = this.#host.store.facts().suspect;
     const answers: LearnAnswer[] = [];
     for (let at = 0; at < orders.length; at += ORDERS_AT_ONCE) {
       const part = orders.slice(at, at + ORDERS_AT_ONCE);
@@ -166,7 +169,7 @@ export class Learner {
     const { store } = this.#host;
     const { order } = course;
     const log = store.log(order);
-    const isMember = log.mark?.role !== 'learner' && !store.facts().suspect;
+    const isMember = log.mark?.role !== 'learner' && !this.#isSuspect;
     // above what the primary has committed: of a history that was given up
     if (log.commit > order.base.sequence && log.commit > order.sum.commit) await store.drop(order);
     else if (isMember) course.complete = log.commit;
