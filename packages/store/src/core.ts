@@ -33,6 +33,8 @@ export interface CoreOptions {
   readonly maxVolumeBytes: number;
   readonly cachedBytes: number;
   readonly checkSpace: () => void;
+  /** A write found the disk full, whatever was known of its space. */
+  readonly onFull: () => Promise<void>;
   /** The disk or the index failed: everything is refused from now on. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -81,6 +83,7 @@ export class Core {
       maxVolumeBytes,
       hold: () => overlay.room(),
       committed: (entries: readonly Logged[]) => this.committed(entries),
+      full: () => options.onFull(),
       fatal: (error: WebdfsError) => options.onFatal(error),
     };
     this.lanes = {

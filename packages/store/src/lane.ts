@@ -1,4 +1,4 @@
-import { codeOf, type Clock, type DiskFile, messageOf, type Log, type Timer, WebdfsError } from '@webdfs/base';
+import { codeOf, type Clock, type DiskFile, messageOf, type Log, sleep, type Timer, WebdfsError } from '@webdfs/base';
 import { KIND } from './entry.ts';
 import { stampHead, writeHead } from './entry-format.ts';
 import {
@@ -21,6 +21,8 @@ const POOL_FOR_MS = 1_000;
 const IDLE_PROOF_MS = 1_000;
 const ARENA_BYTES = 1024 * 1024;
 const RECENT_COMMITS = 256;
+/** How long a full disk is given before the seal of a broken volume is tried again. */
+const SEAL_AGAIN_MS = 1_000;
 
 export interface LaneOptions {
   readonly lane: LaneNumber;
@@ -33,6 +35,8 @@ export interface LaneOptions {
   readonly hold: () => Promise<void> | undefined;
   /** Entries that one `fdatasync` has made durable, in order; their answers are for the receiver to give. */
   readonly committed: (entries: readonly Logged[]) => void;
+  /** A write found the disk full. */
+  readonly full: () => Promise<void>;
   /** The disk failed: the store must stop. Nothing of this lane is answered any more but with this error. */
   readonly fatal: (error: WebdfsError) => void;
 }
@@ -55,8 +59,11 @@ export class Lane {
   #position = 0;
   /** A write to this volume failed: it must be sealed before anything else is written. */
   #broken: Volume | undefined;
+  /** What that write was to write: a crash may bring it back until the volume is sealed, so its refusal waits for that. */
+  #doubtful: readonly Logged[] = [];
   #running: Promise<void> | undefined;
   #failure: WebdfsError | undefined;
+  #closing = false;
   #arena = Buffer.from(new ArrayBuffer(ARENA_BYTES));
   #poolUntilMs = -1;
   #idle: Timer | undefined;
@@ -113,6 +120,7 @@ export class Lane {
 
   /** Drains, then seals the volume; one that holds nothing is removed. */
   async close(): Promise<void> {
+    this.#closing = true;
     await this.drain();
     this.#idle?.cancel();
     const volume = this.#volume;
@@ -143,11 +151,7 @@ export class Lane {
   /** The volume to write to: seals one that is full or broken, makes one if there is none. */
   async #ready(): Promise<Volume> {
     const { volumes, lane, maxVolumeBytes } = this.#options;
-    if (this.#broken !== undefined) {
-      await volumes.seal(this.#broken, this.#broken.durable);
-      volumes.release(this.#broken);
-      this.#broken = undefined;
-    }
+    if (this.#broken !== undefined) await this.#sealBroken();
     if (this.#volume !== undefined && this.#position >= maxVolumeBytes) {
       // P5: every commit was synced, so nothing below the end is doubtful
       await volumes.seal(this.#volume, this.#position);
@@ -185,7 +189,7 @@ export class Lane {
     } catch (error) {
       this.#volume = undefined;
       this.#broken = volume;
-      for (const entry of entries) entry.answer?.failed(error);
+      this.#doubtful = entries;
       throw error;
     }
     for (const entry of entries) entry.answer?.written?.();
@@ -303,20 +307,36 @@ export class Lane {
     this.#rejectQueued(error);
   }
 
-  /** What was queued behind a failed batch is refused with it: a group's entries must not get gaps. */
+  /**
+   * What was queued behind a failed batch is refused with it: a group's entries must not get gaps. The batch itself is
+   * refused once a seal says that none of it counts, however long the disk stays full.
+   */
   async #refuse(error: unknown): Promise<void> {
-    const { log, lane } = this.#options;
+    const { log, lane, full, clock } = this.#options;
     log.error('append refused', { lane, error: messageOf(error) });
-    if (codeOf(error) !== 'DISK_FULL' && this.#broken === undefined) this.#die(error);
+    if (codeOf(error) === 'DISK_FULL')
+      await full().catch((failed: unknown) => log.warn('no space made', { error: messageOf(failed) }));
+    else if (this.#broken === undefined) this.#die(error);
     this.#rejectQueued(this.#failure ?? error);
-    if (this.#broken === undefined || this.#failure !== undefined) return;
-    try {
-      await this.#ready();
-    } catch (sealing) {
-      // tried again before the next write; whoever asks for that is refused until it succeeds
-      log.error('volume cannot be sealed', { lane, error: messageOf(sealing) });
-      if (codeOf(sealing) !== 'DISK_FULL') this.#die(sealing);
+    while (this.#broken !== undefined && this.#failure === undefined && !this.#closing) {
+      try {
+        await this.#sealBroken();
+      } catch (sealing) {
+        log.error('volume cannot be sealed', { lane, error: messageOf(sealing) });
+        if (codeOf(sealing) === 'DISK_FULL') await sleep(clock, SEAL_AGAIN_MS);
+        else this.#die(sealing);
+      }
     }
+    for (const entry of this.#doubtful) entry.answer?.failed(this.#failure ?? error);
+    this.#doubtful = [];
+  }
+
+  async #sealBroken(): Promise<void> {
+    const { volumes } = this.#options;
+    const volume = this.#broken!;
+    await volumes.seal(volume, volume.durable);
+    volumes.release(volume);
+    this.#broken = undefined;
   }
 
   #rejectQueued(error: unknown): void {

@@ -169,6 +169,7 @@ function makeCore(place: Place, index: RowIndex, failure: { error: WebdfsError |
       if (failure.error !== undefined) throw failure.error;
       checkSpace(space);
     },
+    onFull: () => space.foundFull(),
     onFatal: (error) => {
       if (failure.error !== undefined) return;
       const stopped =

@@ -74,7 +74,8 @@ export class Replay {
       const content = unpackMark(meta);
       if (content.number > group.mark.number) group.mark = content;
     } else if (isNumbered(head.kind) && !isInstalled(head)) {
-      group.commit = Math.max(group.commit, head.commit);
+      // only what was applied is copied, and what it has replaced was left behind: without it there is a gap
+      group.commit = Math.max(group.commit, head.commit, isMoved(head) ? head.sequence : 0);
       group.target = group.commit;
     }
   }

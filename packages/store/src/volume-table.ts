@@ -253,7 +253,7 @@ export class VolumeTable {
       const place = Math.ceil(size / 8) * 8;
       assert(end <= place, 'a volume ends at or before its seal');
       await writeFully(file, [packSeal({ salt: volume.salt, volume: volume.id, place, end })], place);
-      await file.sync();
+      await syncOnce(file);
       volume.size = place + SEAL_BYTES;
       volume.end = end;
       volume.durable = end;
@@ -297,5 +297,14 @@ export class VolumeTable {
     const volume = this.#volumes.get(id);
     if (volume === undefined) throw new WebdfsError('CORRUPT', `volume ${id} is not here`);
     return volume;
+  }
+}
+
+/** A sync that fails, for whatever reason, is not tried again: the next would succeed and lie. @throws DISK_FAILED */
+async function syncOnce(file: DiskFile): Promise<void> {
+  try {
+    await file.sync();
+  } catch (error) {
+    throw new WebdfsError('DISK_FAILED', `sync ${file.path} failed`, { cause: error });
   }
 }
