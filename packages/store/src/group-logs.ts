@@ -7,7 +7,7 @@ import { addVoid, type MarkContent, packMark, reviveFrom, type VoidRange } from 
 import type { GroupState } from './group-table.ts';
 import { blockRowKey, blockState, orderRowKey, rowBuffer, unpackOrder } from './index-rows.ts';
 import type { Lane } from './lane.ts';
-import { groupMark, isInstalled, Logged } from './logged.ts';
+import { groupMark, isInstalled, Logged, NO_SUMS } from './logged.ts';
 import type { RequestRows } from './request-rows.ts';
 import type { StagedBlock } from './staged-table.ts';
 import { noteRowKey, pendingRowKey, unpackNote } from './state-rows.ts';
@@ -98,12 +98,12 @@ export class GroupLogs {
   }
 
   #logged(group: GroupState, entry: LogEntry, staged: StagedBlock | undefined, flags: number): Logged {
-    const fields = { ...entry, flags: entry.flags | flags, tenure: group.tenure };
-    if (staged === undefined) return new Logged(fields, entry);
+    const more = { flags, tenure: group.tenure };
+    if (staged === undefined) return new Logged(entry, entry, more);
     staged.named += 1;
     const generation = rowBuffer(4);
     generation.writeUInt32BE(staged.generation);
-    return new Logged(fields, { ...entry, key: concat([entry.key, generation]) });
+    return new Logged(entry, { ...entry, key: concat([entry.key, generation]) }, more);
   }
 
   #laneOf(kind: number): Lane {
@@ -232,7 +232,7 @@ export class GroupLogs {
     if (entry.kind !== KIND.BLOCK && entry.kind !== KIND.GROUP_ENTRY) {
       // read from disk if anybody asks: a group without a quorum may keep its tail for long
       entry.body = EMPTY;
-      entry.sums = new Uint32Array(0);
+      entry.sums = NO_SUMS;
     }
     if (isInstalled(entry)) {
       this.#applier.apply(entry);

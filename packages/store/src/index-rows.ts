@@ -1,6 +1,7 @@
 import { assert, type GroupId, type GroupKey, type PolicyId, WebdfsError } from '@webdfs/base';
 import { BLOCK_ID_BYTES, SUMMARY_BYTES } from './entry.ts';
 import { copyOf, viewPart } from './plain-bytes.ts';
+import { Slab } from './slab.ts';
 
 /**
  * Rows of the index that name entries: records, the order of a group, blocks and their pieces, tombstones to forget.
@@ -34,9 +35,11 @@ export function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A fresh buffer that is not a slice of a pool: rows outlive what they are made from. */
+const slab = new Slab({ size: 32 * 1024, most: 4 * 1024, zeroed: true });
+
+/** A buffer of zeros for a row. It shares memory with other rows: copy what is kept for longer than a batch. */
 export function rowBuffer(size: number): Buffer {
-  return Buffer.from(new ArrayBuffer(size));
+  return slab.take(size);
 }
 
 export function writeU53LE(target: Buffer, value: number, offset: number): void {

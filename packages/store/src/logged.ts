@@ -53,15 +53,17 @@ export class Logged implements EntryFields {
   /** Settles as the author's promise does; a repeat of the entry is given the same. */
   done: Promise<void> | undefined;
 
+  /** @param more  flags to add, and the tenure in place of that of `fields` */
   constructor(
-    fields: EntryFields,
+    fields: Omit<EntryFields, 'tenure'> & { readonly tenure?: number },
     parts: { key: Uint8Array; meta: Uint8Array; body: Uint8Array; sums: Uint32Array; bodyBytes?: number },
+    more?: { readonly flags: number; readonly tenure: number },
   ) {
     this.kind = fields.kind;
-    this.flags = fields.flags;
+    this.flags = fields.flags | (more?.flags ?? 0);
     this.policy = fields.policy as PolicyId;
     this.group = fields.group as GroupId;
-    this.tenure = fields.tenure;
+    this.tenure = more?.tenure ?? fields.tenure ?? 0;
     this.sequence = fields.sequence;
     this.ballot = fields.ballot;
     this.commit = fields.commit;

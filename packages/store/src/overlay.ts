@@ -5,8 +5,8 @@ import type { RowChange, RowIndex } from './row-index.ts';
 /** Rough cost of a row in memory beside its bytes. */
 const ROW_OVERHEAD_BYTES = 160;
 /** A batch starts when so many rows wait, or so long after the first. */
-const GATHER_ROWS = 2_000;
-const GATHER_MS = 20;
+const GATHER_ROWS = 4_000;
+const GATHER_MS = 50;
 
 /** A row's key as the name it has in a `Map`. */
 export function rowName(key: Uint8Array): string {

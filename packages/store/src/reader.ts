@@ -6,6 +6,7 @@ import type { BlockValue, EntryPlace, PiecePlace } from './index-rows.ts';
 import { MAX_SYNC_READ_BYTES } from './limits.ts';
 import { toLogEntry } from './logged.ts';
 import type { Residency } from './residency.ts';
+import { Slab } from './slab.ts';
 import type { Volume } from './volume-table.ts';
 import { viewPart } from './plain-bytes.ts';
 
@@ -25,8 +26,6 @@ export interface FoundEntry {
 
 export type EntryRead = FoundEntry | { readonly mismatch: Mismatch };
 
-const POOLED_BYTES = 4_096;
-
 /**
  * Reads entries and ranges of blocks. P12: no byte leaves that was not verified in this read. Bytes that are surely
  * cached are read on this thread, the rest on the pool.
@@ -35,6 +34,7 @@ export class VolumeReader {
   readonly #tables: Tables;
   readonly #residency: Residency;
   readonly #clock: Clock;
+  readonly #slab = new Slab({ size: 256 * 1024, most: 16 * 1024, zeroed: false });
   readonly counters = { syncReads: 0, poolReads: 0 };
 
   constructor(tables: Tables, residency: Residency) {
@@ -48,8 +48,7 @@ export class VolumeReader {
     const volume = this.#tables.volumes.get(place.volume);
     if (volume === undefined) return { mismatch: { what: `volume ${place.volume} is not here`, foreign: false } };
     const { entryBytes } = place;
-    const bytes =
-      entryBytes <= POOLED_BYTES ? Buffer.allocUnsafe(entryBytes) : Buffer.from(new ArrayBuffer(entryBytes));
+    const bytes = this.#slab.take(entryBytes);
     if (!this.#readNow(volume, bytes, place.place)) await this.#readSoon(volume, bytes, place.place);
     return decode(bytes, volume, place.place, expected);
   }

@@ -1,5 +1,6 @@
 import { type Clock, toHex } from '@webdfs/base';
 import { type Logged, requestIdOf } from './logged.ts';
+import { copyOf } from './plain-bytes.ts';
 import type { RowChange } from './row-index.ts';
 import { packRequests, type RequestFacts, requestsRowKey, timeOfRequestsRow, unpackRequests } from './state-rows.ts';
 import type { KnownRequest } from './store.ts';
@@ -39,7 +40,7 @@ export class RequestRows {
     for (const row of this.#rows.splice(0, expired)) changes.push({ key: row.key, value: undefined });
     if (this.#gathered.length === 0) return;
     this.#counter = (this.#counter + 1) >>> 0;
-    const key = requestsRowKey(now, this.#counter);
+    const key = copyOf(requestsRowKey(now, this.#counter));
     changes.push({ key, value: packRequests(this.#gathered) });
     this.#rows.push({ timeMs: now, key });
     this.#gathered = [];
