@@ -88,6 +88,8 @@ export class BlockReads {
     if (coveredBytes(block) < size) await this.#core.lanes.bulk.drain();
     const bad = await this.#core.reader.readBlock({ pieces: block.pieces, sums }, offset, target);
     if (bad === undefined && coveredBytes(block) >= size) return;
+    // given up, or dropped with its group, while it was read
+    if (this.#core.tables.staged.finished(id) !== block) throw new WebdfsError('NOT_FOUND', 'the block is gone');
     throw new WebdfsError('CORRUPT', 'the staged block cannot be read');
   }
 }
