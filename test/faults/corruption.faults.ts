@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { SeededRandom, sleep, systemClock } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
-import { S3Client, type WhereReport } from '@webdfs/webdfs';
+import type { S3Client, WhereReport } from '@webdfs/webdfs';
 import { RunningCluster } from '../support/running-cluster.ts';
 
 const FLIPS = 40;
@@ -30,20 +30,19 @@ async function flip(random: SeededRandom, folder: string): Promise<string> {
 }
 
 async function whereOf(client: S3Client, key: string): Promise<WhereReport> {
-  const { body } = await client.call({ method: 'GET', bucket: '-', key: 'where', query: { bucket: 'b', key } });
+  const { body } = await client.call({ method: 'GET', bucket: '-', key: 'where', query: { bucket: 'bucket', key } });
   return JSON.parse(body);
 }
 
 test('flipped bits in a member are never served, are reported, and are repaired', async (context) => {
   const random = new SeededRandom(seedOf(context));
-  await using cluster = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'b' } });
-  const credentials = { accessKeyId: cluster.ready.accessKeyId, secretAccessKey: cluster.ready.secretAccessKey };
-  using client = new S3Client({ endpoint: cluster.endpoint, credentials, clock: systemClock });
+  await using cluster = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'bucket' } });
+  using client = cluster.client();
   const contents = new Map<string, Buffer>();
   for (let index = 0; index < 60; index++) {
     const body = Buffer.from(random.bytes(index % 10 === 9 ? 3_000_000 : 20_000));
     contents.set(`key-${index}`, body);
-    await client.call({ method: 'PUT', bucket: 'b', key: `key-${index}`, body });
+    await client.call({ method: 'PUT', bucket: 'bucket', key: `key-${index}`, body });
   }
   const victim = cluster.ready.nodes[1]!;
   const places: string[] = [];
@@ -51,8 +50,8 @@ test('flipped bits in a member are never served, are reported, and are repaired'
   for (const [key, body] of contents) {
     // several connections, so that several nodes answer
     for (let round = 0; round < 3; round++) {
-      using fresh = new S3Client({ endpoint: cluster.endpoint, credentials, clock: systemClock });
-      assert.deepEqual(await buffer(await fresh.get('b', key)), body, `${key}; flipped ${places.join(', ')}`);
+      using fresh = cluster.client();
+      assert.deepEqual(await buffer(await fresh.get('bucket', key)), body, `${key}; flipped ${places.join(', ')}`);
     }
   }
   let reported = 0;
@@ -75,21 +74,20 @@ test('flipped bits in a member are never served, are reported, and are repaired'
 
 test('a node that was stopped, damaged and started again serves nothing wrong and becomes whole', async (context) => {
   const random = new SeededRandom(seedOf(context));
-  const first = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'b' } });
-  const credentials = { accessKeyId: first.ready.accessKeyId, secretAccessKey: first.ready.secretAccessKey };
+  const first = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'bucket' } });
   const contents = new Map<string, Buffer>();
   {
-    using client = new S3Client({ endpoint: first.endpoint, credentials, clock: systemClock });
+    using client = first.client();
     for (let index = 0; index < 40; index++) {
       const body = Buffer.from(random.bytes(30_000));
       contents.set(`key-${index}`, body);
-      await client.call({ method: 'PUT', bucket: 'b', key: `key-${index}`, body });
+      await client.call({ method: 'PUT', bucket: 'bucket', key: `key-${index}`, body });
     }
   }
   await first.stop();
   for (let count = 0; count < 10; count++) await flip(random, join(first.ready.nodes[0]!.data, 'volumes'));
   await using second = await RunningCluster.start({ data: first.data, port: first.port });
   await second.whole();
-  using client = new S3Client({ endpoint: second.endpoint, credentials, clock: systemClock });
-  for (const [key, body] of contents) assert.deepEqual(await buffer(await client.get('b', key)), body, key);
+  using client = second.client();
+  for (const [key, body] of contents) assert.deepEqual(await buffer(await client.get('bucket', key)), body, key);
 });

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { codeOf, SeededRandom, systemClock } from '@webdfs/base';
+import { codeOf, SeededRandom } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
-import { S3Client } from '@webdfs/webdfs';
 import { mustRun, RunningCluster, runProgram } from '../support/running-cluster.ts';
 
 const SMALL_MIB = 256;
@@ -22,9 +21,8 @@ test('one full disk: nothing acknowledged is lost, deletes work, and with space 
   await mkdir(small);
   await mustRun('mount', ['-t', 'tmpfs', '-o', `size=${SMALL_MIB}m`, 'tmpfs', small]);
   try {
-    await using cluster = await RunningCluster.start({ data, environment: { WEBDFS_BUCKETS: 'b' } });
-    const credentials = { accessKeyId: cluster.ready.accessKeyId, secretAccessKey: cluster.ready.secretAccessKey };
-    using client = new S3Client({ endpoint: cluster.endpoint, credentials, clock: systemClock });
+    await using cluster = await RunningCluster.start({ data, environment: { WEBDFS_BUCKETS: 'bucket' } });
+    using client = cluster.client();
     const kept = new Map<string, Buffer>();
     let refused = 0;
     // half as much again as the small disk holds
@@ -32,7 +30,7 @@ test('one full disk: nothing acknowledged is lost, deletes work, and with space 
       const body = Buffer.from(random.bytes(1000)).subarray(0, 1000);
       const whole = Buffer.alloc(OBJECT_BYTES, body);
       try {
-        await client.call({ method: 'PUT', bucket: 'b', key: `key-${index}`, body: whole });
+        await client.call({ method: 'PUT', bucket: 'bucket', key: `key-${index}`, body: whole });
         kept.set(`key-${index}`, whole);
       } catch (error) {
         const code = codeOf(error);
@@ -47,19 +45,19 @@ test('one full disk: nothing acknowledged is lost, deletes work, and with space 
       status.groups.whole < status.groups.total || refused > 0,
       `the small disk was never full: ${JSON.stringify(status)}`,
     );
-    for (const [key, body] of kept) assert.ok((await buffer(await client.get('b', key))).equals(body), key);
+    for (const [key, body] of kept) assert.ok((await buffer(await client.get('bucket', key))).equals(body), key);
     const removed = [...kept.keys()].slice(0, 20);
     for (const key of removed) {
-      await client.call({ method: 'DELETE', bucket: 'b', key });
+      await client.call({ method: 'DELETE', bucket: 'bucket', key });
       kept.delete(key);
     }
     await mustRun('mount', ['-o', `remount,size=${SMALL_MIB * 8}m`, small]);
     await cluster.whole(180_000);
-    for (const [key, body] of kept) assert.ok((await buffer(await client.get('b', key))).equals(body), key);
+    for (const [key, body] of kept) assert.ok((await buffer(await client.get('bucket', key))).equals(body), key);
     for (const key of removed) {
-      await assert.rejects(client.get('b', key), { code: 'NOT_FOUND' });
+      await assert.rejects(client.get('bucket', key), { code: 'NOT_FOUND' });
     }
-    const where = await cluster.webdfs('where', `s3://b/${[...kept.keys()].at(-1)}`, '--json');
+    const where = await cluster.webdfs('where', `s3://bucket/${[...kept.keys()].at(-1)}`, '--json');
     assert.equal(where.code, 0, where.stdout);
   } finally {
     await runProgram('umount', [small]);

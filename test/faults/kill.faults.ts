@@ -44,7 +44,7 @@ for (const placement of LONG ? ['wrd', 'rush-r'] : ['wrd']) {
 }
 
 test('a killed node is seen as down, or back, within five seconds, and writes go on without it', async () => {
-  await using cluster = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'b' } });
+  await using cluster = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'bucket' } });
   const before = await cluster.whole();
   const victim = before.nodes[2]!;
   kill(victim.pid);
@@ -56,21 +56,21 @@ test('a killed node is seen as down, or back, within five seconds, and writes go
     seen = node !== undefined && (node.state === 'down' || node.pid !== victim.pid);
   }
   assert.ok(seen, 'the death was not noticed');
-  const { code, stderr } = await cluster.webdfs('put', new URL(import.meta.url).pathname, 's3://b/while-down');
+  const { code, stderr } = await cluster.webdfs('put', new URL(import.meta.url).pathname, 's3://bucket/while-down');
   assert.equal(code, 0, stderr);
   await cluster.whole();
-  const where = await cluster.webdfs('where', 's3://b/while-down', '--json');
+  const where = await cluster.webdfs('where', 's3://bucket/while-down', '--json');
   assert.equal(where.code, 0, where.stdout);
 });
 
 test('after the supervisor was killed too, the next start goes on with everything that was acknowledged', async () => {
-  const first = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'b' } });
-  const put = await first.webdfs('put', new URL(import.meta.url).pathname, 's3://b/kept');
+  const first = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'bucket' } });
+  const put = await first.webdfs('put', new URL(import.meta.url).pathname, 's3://bucket/kept');
   assert.equal(put.code, 0, put.stderr);
   await first.killSupervisor();
   await using second = await RunningCluster.start({ data: first.data, port: first.port });
   await second.whole();
   assert.equal(second.ready.accessKeyId, first.ready.accessKeyId);
-  const where = await second.webdfs('where', 's3://b/kept', '--json');
+  const where = await second.webdfs('where', 's3://bucket/kept', '--json');
   assert.equal(where.code, 0, where.stdout + where.stderr);
 });

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { systemClock } from '@webdfs/base';
 import { usageOf } from '@webdfs/bench';
-import { S3Client } from '@webdfs/webdfs';
 import { RunningCluster } from '../support/running-cluster.ts';
 
 const MIB = 1024 * 1024;
@@ -28,11 +26,6 @@ async function peaksDuring(cluster: RunningCluster, work: () => Promise<void>): 
   return peaks;
 }
 
-function clientOf(cluster: RunningCluster, connections: number): S3Client {
-  const { accessKeyId, secretAccessKey } = cluster.ready;
-  return new S3Client({ endpoint: cluster.endpoint, credentials: { accessKeyId, secretAccessKey }, clock: systemClock, connections });
-}
-
 async function* bytesOf(client: number, size: number): AsyncGenerator<Uint8Array> {
   const piece = Buffer.alloc(MIB, `client ${client};`);
   for (let sent = 0; sent < size; sent += MIB) {
@@ -52,7 +45,7 @@ const OBJECT_BYTES = LONG ? 1024 * MIB : 64 * MIB;
 
 test(`${CLIENTS} clients with objects of ${OBJECT_BYTES / MIB} MiB each: no node takes 300 MiB of anonymous memory`, async (context) => {
   await using cluster = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'large' } });
-  using client = clientOf(cluster, CLIENTS);
+  using client = cluster.client(CLIENTS);
   const peaks = await peaksDuring(cluster, async () => {
     await Promise.all(
       Array.from({ length: CLIENTS }, async (_, index) => {
@@ -71,7 +64,7 @@ const KEYS = LONG ? 200_000 : 20_000;
 
 test(`listing a bucket of ${KEYS} keys: no node takes 300 MiB of anonymous memory`, async (context) => {
   await using cluster = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'many' } });
-  using client = clientOf(cluster, 64);
+  using client = cluster.client(64);
   let next = 0;
   await Promise.all(
     Array.from({ length: 64 }, async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { codeOf, REMEDY, type SeededRandom, systemClock, WebdfsError } from '@webdfs/base';
-import { S3Client } from '@webdfs/webdfs';
+import { codeOf, REMEDY, type SeededRandom, WebdfsError } from '@webdfs/base';
+import type { S3Client } from '@webdfs/webdfs';
 import type { RunningCluster } from './running-cluster.ts';
 
 /**
@@ -48,16 +48,6 @@ export class RecordedLoad {
     this.#random = random;
   }
 
-  #client(): S3Client {
-    const { accessKeyId, secretAccessKey } = this.#cluster.ready;
-    return new S3Client({
-      endpoint: this.#cluster.endpoint,
-      credentials: { accessKeyId, secretAccessKey },
-      clock: systemClock,
-      connections: CONNECTIONS_PER_WORKER,
-    });
-  }
-
   start(workers: number, keysPerWorker: number): void {
     for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work(worker, keysPerWorker));
   }
@@ -68,7 +58,7 @@ export class RecordedLoad {
   }
 
   async #work(worker: number, keys: number): Promise<void> {
-    using client = this.#client();
+    using client = this.#cluster.client(CONNECTIONS_PER_WORKER);
     for (let step = 0; !this.#stopping; step++) {
       const key = `worker-${worker}/key-${this.#random.below(keys)}`;
       const dice = this.#random.fraction();
@@ -144,7 +134,7 @@ export class RecordedLoad {
 
   /** Every key: what is there is the acknowledged state or a doubtful one, whole; and every copy of it is sound. */
   async verify(): Promise<{ keys: number; present: number; copies: number }> {
-    using client = this.#client();
+    using client = this.#cluster.client(CONNECTIONS_PER_WORKER);
     let present = 0;
     let copies = 0;
     for (const [key, history] of this.#keys) {

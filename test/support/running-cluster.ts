@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { systemClock } from '@webdfs/base';
+import { S3Client, type StatusReport } from '@webdfs/webdfs';
 
 /** Starts the real program in a folder of its own, as a user would, and gives what its `--json` line says. */
 
@@ -28,21 +30,6 @@ export interface Ready {
   accessKeyId: string;
   secretAccessKey: string;
   nodes: ReadyNode[];
-}
-
-export interface StatusNode {
-  id: number;
-  state: 'up' | 'down';
-  pid?: number;
-  data: string;
-  objects?: number;
-  bytes?: number;
-}
-
-export interface Status {
-  epoch: number;
-  nodes: StatusNode[];
-  groups: { total: number; whole: number; degraded: number; withoutPrimary: number };
 }
 
 /** A port that is free now. */
@@ -133,24 +120,35 @@ export class RunningCluster implements AsyncDisposable {
     return await runProgram(process.execPath, [...FLAGS, MAIN, ...words], this.environment);
   }
 
-  async status(): Promise<Status> {
-    const { code, stdout, stderr } = await this.webdfs('status', '--json');
-    if (code !== 0) throw new Error(`webdfs status ended with ${code}: ${stderr}`);
-    return JSON.parse(stdout);
+  /** A client of its own, to be disposed of. */
+  client(connections = 16): S3Client {
+    const { accessKeyId, secretAccessKey } = this.ready;
+    return new S3Client({
+      endpoint: this.endpoint,
+      credentials: { accessKeyId, secretAccessKey },
+      clock: systemClock,
+      connections,
+    });
   }
 
-  /** Waits until every node is up and every group whole, asking every half second. */
-  async whole(withinMs = 120_000): Promise<Status> {
+  async status(): Promise<StatusReport> {
+    using client = this.client();
+    const { body } = await client.call({ method: 'GET', bucket: '-', key: 'status', signal: AbortSignal.timeout(10_000) });
+    return JSON.parse(body);
+  }
+
+  /** Waits until every node is up, and every group whole and served, asking every quarter second. */
+  async whole(withinMs = 180_000): Promise<StatusReport> {
     const until = performance.now() + withinMs;
     for (;;) {
       const status = await this.status().catch(() => undefined);
-      if (status !== undefined && status.groups.whole === status.groups.total && status.nodes.every((node) => node.state === 'up')) {
-        return status;
-      }
+      const { total = 1, whole = 0, withoutPrimary = 1 } = status?.groups ?? {};
+      const allUp = status?.nodes.every((node) => node.state === 'up') === true;
+      if (status !== undefined && allUp && whole === total && withoutPrimary === 0) return status;
       if (performance.now() > until) {
         throw new Error(`not whole after ${withinMs} ms: ${JSON.stringify(status)}\n${this.log}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await new Promise((resolve) => setTimeout(resolve, 250));
     }
   }
 
