@@ -16,22 +16,17 @@ export function amzDate(ms: number): string {
   return `${iso.slice(0, 4)}${iso.slice(5, 7)}${iso.slice(8, 13)}${iso.slice(14, 16)}${iso.slice(17, 19)}Z`;
 }
 
-const AMZ = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
+const AMZ = /^\d{8}T\d{6}Z$/;
 
 /** Milliseconds since 1970, or undefined if the text is no such date. */
 export function parseAmzDate(text: string): number | undefined {
-  const parts = AMZ.exec(text);
-  if (parts === null) return undefined;
-  const [year, month, day, hour, minute, second] = parts.slice(1).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const ms = Date.UTC(year, month - 1, day, hour, minute, second);
-  return amzDate(ms) === text ? ms : undefined;
+  if (!AMZ.test(text)) return undefined;
+  const two = (at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528;
+  const day = two(6);
+  const ms = Date.UTC(two(0) * 100 + two(2), two(4) - 1, day, two(9), two(11), two(13));
+  // a month or a day too many would be the next one's
+  const valid = two(9) < 24 && two(11) < 60 && two(13) < 60 && two(4) <= 12 && new Date(ms).getUTCDate() === day;
+  return valid ? ms : undefined;
 }
 
 /** The three forms of RFC 9110: IMF-fixdate, RFC 850, asctime. */

@@ -11,7 +11,7 @@ import { addressOf, bucketOfHost, decodePath, parseTarget } from './target.ts';
 const refused = (code: string) => (error: unknown) => error instanceof Refusal && error.code === code;
 
 function addressed(url: string, hostBucket?: string): [bucket: string, key: string] {
-  const { bucket, key } = addressOf(decodePath(parseTarget(url).path, false).bytes, hostBucket);
+  const { bucket, key } = addressOf(decodePath(parseTarget(url).path, false), hostBucket);
   return [bucket, Buffer.from(key).toString()];
 }
 
@@ -92,7 +92,7 @@ test('any target is parsed or refused, never anything else', (t) => {
     fc.property(target, (url) => {
       try {
         const { path, query } = parseTarget(url);
-        addressOf(decodePath(path, false).bytes, undefined);
+        addressOf(decodePath(path, false), undefined);
         Query.parse(query);
       } catch (error) {
         assert.ok(error instanceof Refusal, String(error));

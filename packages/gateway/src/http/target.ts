@@ -1,4 +1,4 @@
-import { fromUtf8, utf8 } from '@webdfs/base';
+import { EMPTY, fromUtf8 } from '@webdfs/base';
 import { Refusal } from '../refusal.ts';
 import { decodePercent, encodePercent } from './percent.ts';
 
@@ -39,7 +39,8 @@ function cut(url: string, authority: string | undefined): Target {
 /** A path decoded once, beside the form that Signature V4 signs. */
 export interface DecodedPath {
   readonly canonical: string;
-  readonly bytes: Uint8Array;
+  /** Undefined: the canonical form is the path itself. */
+  readonly bytes: Uint8Array | undefined;
 }
 
 /**
@@ -49,7 +50,7 @@ export interface DecodedPath {
  * @throws Refusal InvalidURI for bad escapes and invalid UTF-8
  */
 export function decodePath(path: string, plusIsSpace: boolean): DecodedPath {
-  if (PLAIN_PATH.test(path)) return { canonical: path, bytes: utf8(path) };
+  if (PLAIN_PATH.test(path)) return { canonical: path, bytes: undefined };
   const bytes = decodePercent(path, plusIsSpace);
   if (bytes === undefined) throw new Refusal('InvalidURI', 'The path has a bad escape or is not UTF-8.');
   return { canonical: encodePercent(bytes, true), bytes };
@@ -68,11 +69,26 @@ const SLASH = 0x2f;
  *
  * @param hostBucket  the bucket named by the host (virtual-host style); then the whole path is the key
  */
-export function addressOf(path: Uint8Array, hostBucket: string | undefined): Address {
-  if (hostBucket !== undefined) return { bucket: hostBucket, key: path.subarray(1) };
-  const end = path.indexOf(SLASH, 1);
-  if (end < 0) return { bucket: fromUtf8(path.subarray(1)), key: path.subarray(path.length) };
-  return { bucket: fromUtf8(path.subarray(1, end)), key: path.subarray(end + 1) };
+export function addressOf({ canonical, bytes }: DecodedPath, hostBucket: string | undefined): Address {
+  if (bytes === undefined) return plainAddress(canonical, hostBucket);
+  if (hostBucket !== undefined) return { bucket: hostBucket, key: bytes.subarray(1) };
+  const end = bytes.indexOf(SLASH, 1);
+  if (end < 0) return { bucket: fromUtf8(bytes.subarray(1)), key: EMPTY };
+  return { bucket: fromUtf8(bytes.subarray(1, end)), key: bytes.subarray(end + 1) };
+}
+
+function plainAddress(path: string, hostBucket: string | undefined): Address {
+  if (hostBucket !== undefined) return { bucket: hostBucket, key: asciiBytes(path, 1) };
+  const end = path.indexOf('/', 1);
+  if (end < 0) return { bucket: path.slice(1), key: EMPTY };
+  return { bucket: path.slice(1, end), key: asciiBytes(path, end + 1) };
+}
+
+/** An encoder costs six times as much for texts of this length. */
+function asciiBytes(text: string, from: number): Uint8Array {
+  const bytes = new Uint8Array(text.length - from);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(from + i);
+  return bytes;
 }
 
 /**

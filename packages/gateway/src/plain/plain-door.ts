@@ -22,7 +22,7 @@ export async function servePlain(exchange: Exchange, context: Context): Promise<
     throw new Refusal('Unauthorized', undefined, { headers: ['WWW-Authenticate', 'Bearer'] });
   }
   const path = decodePath(exchange.target.path, false);
-  const address = addressOf(path.bytes, bucketOfHost(exchange.host, context.domains));
+  const address = addressOf(path, bucketOfHost(exchange.host, context.domains));
   if (address.bucket === '' || address.key.length === 0) throw new Refusal('NoSuchKey', 'Objects are at /bucket/key.');
   return await serveObject(exchange, context, address);
 }

@@ -5,14 +5,14 @@ import type { Query } from '../http/query.ts';
 import { type DecodedPath, decodePath } from '../http/target.ts';
 import type { KeyRing } from '../keys.ts';
 import { Refusal } from '../refusal.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { knowCredential, type KnownCredential, type SigningKeys } from './signing-keys.ts';
 import {
   ALGORITHM,
   canonicalRequest,
+  EMPTY_SHA256,
   sameHex,
   type Scope,
-  scopeText,
-  signatureOf,
+  type SigningKey,
   stringToSign,
   UNSIGNED_PAYLOAD,
 } from './sigv4.ts';
@@ -30,7 +30,7 @@ export interface SignedRequest {
 
 /** What continues a signature over the chunks of a body. */
 export interface ChunkSigning {
-  readonly key: Uint8Array;
+  readonly key: SigningKey;
   readonly date: string;
   readonly scope: string;
   /** The signature that the first chunk's builds on. */
@@ -69,65 +69,72 @@ export function claimsSignature(headers: Headers, query: Query): boolean {
  * @throws Refusal with S3's code for each way to be wrong
  */
 export function authenticate(request: SignedRequest, verifier: Verifier): Authenticated {
-  const authorization = request.headers.get('authorization');
-  if (authorization !== undefined && request.query.has('X-Amz-Signature')) {
+  const { headers, query } = request;
+  const authorization = headers.get('authorization');
+  if (authorization !== undefined && query.has('X-Amz-Signature')) {
     throw new Refusal('InvalidArgument', 'Only one signature is allowed: in the header or in the query.');
   }
-  const claim =
-    authorization === undefined ? presignedClaim(request.query, request.headers) : headerClaim(authorization, request);
-  if (request.headers.has('x-amz-security-token') || request.query.has('X-Amz-Security-Token')) {
-    throw new Refusal('InvalidToken');
-  }
-  checkSigned(claim.signed, request.headers);
-  const secret = verifier.keys.secret(claim.scope.accessKeyId);
-  if (secret === undefined) throw new Refusal('InvalidAccessKeyId');
+  const claim = authorization === undefined ? presignedClaim(query, headers) : headerClaim(authorization, headers);
+  if (headers.has('x-amz-security-token') || query.has('X-Amz-Security-Token')) throw new Refusal('InvalidToken');
+  checkSigned(claim.signed, headers);
+  const known = credentialOf(claim, verifier);
   checkTime(claim, verifier.nowMs);
-  return verify(request, claim, { secret, signingKeys: verifier.signingKeys });
+  const path = verify(request, claim, known);
+  if (verifier.signingKeys.find(claim.credential) !== known) verifier.signingKeys.keep(claim.credential, known);
+  const signing = { key: known.key, date: claim.date, scope: known.scopeText, seed: claim.signature };
+  return { accessKeyId: known.scope.accessKeyId, path, payload: claim.payload, signing };
+}
+
+/** @throws Refusal InvalidAccessKeyId, or that the credential cannot be read or is of another day than the date */
+function credentialOf(claim: Claim, { keys, signingKeys }: Verifier): KnownCredential {
+  const { credential, date } = claim;
+  const found = signingKeys.find(credential);
+  const scope = found?.scope ?? scopeOf(credential, claim.refuse);
+  if (!date.startsWith(scope.day)) throw claim.refuse('The day of the credential is not the day of the date.');
+  const secret = keys.secret(scope.accessKeyId);
+  if (secret === undefined) throw new Refusal('InvalidAccessKeyId');
+  return found?.secret === secret ? found : knowCredential(scope, secret);
 }
 
 interface Claim {
-  readonly scope: Scope;
+  readonly credential: string;
   readonly date: string;
   readonly dateMs: number;
   readonly signed: readonly string[];
+  readonly signedText: string;
   readonly signature: string;
   readonly payload: string;
   /** Of a presigned URL. */
   readonly expiresSeconds: number | undefined;
+  /** How this form of signature says that it cannot be read. */
+  readonly refuse: (message: string) => Refusal;
 }
 
-function scopeOf(credential: string, date: string, code: 'header' | 'query'): Scope {
-  const refuse = (message: string): Refusal =>
-    new Refusal(code === 'header' ? 'AuthorizationHeaderMalformed' : 'AuthorizationQueryParametersError', message);
+const badHeader = (message?: string): Refusal => new Refusal('AuthorizationHeaderMalformed', message);
+const badQuery = (message?: string): Refusal => new Refusal('AuthorizationQueryParametersError', message);
+
+function scopeOf(credential: string, refuse: Claim['refuse']): Scope {
   const parts = CREDENTIAL.exec(credential);
   if (parts === null) throw refuse('The credential is not <access key>/<day>/<region>/s3/aws4_request.');
   const [, accessKeyId, day, region, service] = parts as unknown as [string, string, string, string, string];
   if (service !== 's3') throw refuse('The service of the credential is not s3.');
-  if (!date.startsWith(day)) throw refuse('The day of the credential is not the day of the date.');
   return { accessKeyId, day, region, service };
 }
 
-function headerClaim(authorization: string, request: SignedRequest): Claim {
+function headerClaim(authorization: string, headers: Headers): Claim {
   const parts = AUTHORIZATION.exec(authorization);
   if (parts === null) throw unreadable(authorization);
-  const [, credential, signed, signature] = parts as unknown as [string, string, string, string];
-  const { date, dateMs } = dateOf(request.headers);
-  const payload = request.headers.get('x-amz-content-sha256');
+  const [, credential, signedText, signature] = parts as unknown as [string, string, string, string];
+  const payload = headers.get('x-amz-content-sha256');
   if (payload === undefined) throw new Refusal('MissingSecurityHeader', 'The header x-amz-content-sha256 is missing.');
   checkPayload(payload);
-  return {
-    scope: scopeOf(credential, date, 'header'),
-    date,
-    dateMs,
-    signed: signed.split(';'),
-    signature,
-    payload,
-    expiresSeconds: undefined,
-  };
+  const signed = signedText.split(';');
+  const refuse = badHeader;
+  return { credential, ...dateOf(headers), signed, signedText, signature, payload, expiresSeconds: undefined, refuse };
 }
 
 function unreadable(authorization: string): Refusal {
-  if (authorization.startsWith(`${ALGORITHM} `)) return new Refusal('AuthorizationHeaderMalformed');
+  if (authorization.startsWith(`${ALGORITHM} `)) return badHeader();
   if (/^AWS[ 4]/.test(authorization)) {
     return new Refusal('InvalidRequest', `The only signature that is understood is ${ALGORITHM}.`);
   }
@@ -135,7 +142,7 @@ function unreadable(authorization: string): Refusal {
 }
 
 function checkPayload(payload: string): void {
-  if (!PAYLOAD.test(payload)) {
+  if (payload !== EMPTY_SHA256 && !PAYLOAD.test(payload)) {
     throw new Refusal('InvalidArgument', 'x-amz-content-sha256 is neither a SHA-256 in hex nor a word that is known.');
   }
 }
@@ -155,7 +162,7 @@ function dateOf(headers: Headers): { date: string; dateMs: number } {
 }
 
 function presignedClaim(query: Query, headers: Headers): Claim {
-  const refuse = (message: string): Refusal => new Refusal('AuthorizationQueryParametersError', message);
+  const refuse = badQuery;
   if (query.get('X-Amz-Algorithm') !== ALGORITHM) {
     throw query.has('Signature')
       ? new Refusal('InvalidRequest', `The only signature that is understood is ${ALGORITHM}.`)
@@ -178,15 +185,10 @@ function presignedClaim(query: Query, headers: Headers): Claim {
   if (!/^[0-9a-f]{64}$/.test(signature)) throw refuse('X-Amz-Signature is not 64 hex digits.');
   const payload = headers.get('x-amz-content-sha256') ?? query.get('X-Amz-Content-Sha256') ?? UNSIGNED_PAYLOAD;
   checkPayload(payload);
-  return {
-    scope: scopeOf(need('X-Amz-Credential'), date, 'query'),
-    date,
-    dateMs,
-    signed: need('X-Amz-SignedHeaders').split(';'),
-    signature,
-    payload,
-    expiresSeconds,
-  };
+  const signedText = need('X-Amz-SignedHeaders');
+  const signed = signedText.split(';');
+  const credential = need('X-Amz-Credential');
+  return { credential, date, dateMs, signed, signedText, signature, payload, expiresSeconds, refuse };
 }
 
 /** `host` and all of `x-amz-*` that came must be signed: what steers a request must not be added on the way. */
@@ -214,36 +216,18 @@ function checkTime(claim: Claim, nowMs: number): void {
   }
 }
 
-function verify(
-  request: SignedRequest,
-  claim: Claim,
-  { secret, signingKeys }: { secret: string; signingKeys: SigningKeys },
-): Authenticated {
-  const key = signingKeys.key(claim.scope, secret);
-  const scope = scopeText(claim.scope);
+/** The path as it was meant. @throws Refusal SignatureDoesNotMatch */
+function verify(request: SignedRequest, claim: Claim, known: KnownCredential): DecodedPath {
+  const { method, host, headers } = request;
+  const { signed, signedText, payload } = claim;
   const query = request.query.canonical('X-Amz-Signature');
-  const header = (name: string): string => (name === 'host' ? request.host : (request.headers.get(name) ?? ''));
+  const header = (name: string): string => (name === 'host' ? host : (headers.get(name) ?? ''));
   // a bare plus is a plus, or a space: the signature says what was meant
   for (const plusIsSpace of request.path.includes('+') ? [false, true] : [false]) {
     const path = decodePath(request.path, plusIsSpace);
-    const { method } = request;
-    const canonical = canonicalRequest({
-      method,
-      path: path.canonical,
-      query,
-      signed: claim.signed,
-      header,
-      payload: claim.payload,
-    });
-    if (sameHex(signatureOf(key, stringToSign(claim.date, scope, canonical)), claim.signature)) {
-      signingKeys.keep(claim.scope, secret, key);
-      return {
-        accessKeyId: claim.scope.accessKeyId,
-        path,
-        payload: claim.payload,
-        signing: { key, date: claim.date, scope, seed: claim.signature },
-      };
-    }
+    const canonical = canonicalRequest({ method, path: path.canonical, query, signed, signedText, header, payload });
+    const expected = known.key.sign(stringToSign(claim.date, known.scopeText, canonical));
+    if (sameHex(expected, claim.signature)) return path;
   }
   throw new Refusal('SignatureDoesNotMatch');
 }

@@ -3,7 +3,7 @@ import type { Framing } from '../http/body.ts';
 import { MAX_AWS_CHUNK, MAX_CHUNK_LINE, MAX_TRAILER_BYTES } from '../http/limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { ChunkSigning } from './authenticate.ts';
-import { EMPTY_SHA256, sameHex, signatureOf } from './sigv4.ts';
+import { EMPTY_SHA256, sameHex } from './sigv4.ts';
 
 export interface AwsChunkedOptions {
   /** Of the object's bytes, as announced. */
@@ -148,7 +148,7 @@ export class AwsChunked implements Framing {
     const digest = this.#last ? EMPTY_SHA256 : this.#hash!.digest('hex');
     const { date, scope } = signing;
     const text = `AWS4-HMAC-SHA256-PAYLOAD\n${date}\n${scope}\n${this.#signature}\n${EMPTY_SHA256}\n${digest}`;
-    this.#signature = this.#verified(signatureOf(signing.key, text), this.#claimed);
+    this.#signature = this.#verified(signing.key.sign(text), this.#claimed);
   }
 
   #verified(signature: string, claimed: string): string {
@@ -186,7 +186,7 @@ export class AwsChunked implements Framing {
       const { date, scope, key } = signing;
       const digest = hash('sha256', Buffer.from(this.#signedTrailer, 'latin1'), 'hex');
       const text = `AWS4-HMAC-SHA256-TRAILER\n${date}\n${scope}\n${this.#signature}\n${digest}`;
-      this.#verified(signatureOf(key, text), this.#trailerSignature ?? '');
+      this.#verified(key.sign(text), this.#trailerSignature ?? '');
     }
     this.#state = 'done';
   }

@@ -17,7 +17,7 @@ import { type Route, ROUTES, type Subject, SUBRESOURCES } from './routes.ts';
 export async function serveS3(exchange: Exchange, context: Context): Promise<Answer> {
   const found = authenticated(exchange, context);
   const path = found?.path ?? decodePath(exchange.target.path, false);
-  const { bucket, key } = addressOf(path.bytes, bucketOfHost(exchange.host, context.domains));
+  const { bucket, key } = addressOf(path, bucketOfHost(exchange.host, context.domains));
   if (bucket === REPORTS) {
     if (found === undefined) throw new Refusal('AccessDenied');
     return await serveReport(exchange, key, context.reporter);

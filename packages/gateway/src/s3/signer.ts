@@ -69,6 +69,7 @@ function sign(request: SigningRequest, date: string, headers: Readonly<Record<st
     path: decodePath(request.path, false).canonical,
     query,
     signed,
+    signedText: signed.join(';'),
     header: (name) => headers[name] ?? '',
     payload: headers['x-amz-content-sha256'] ?? UNSIGNED_PAYLOAD,
   });

@@ -1,12 +1,27 @@
 import { SIGNING_KEYS } from '../http/limits.ts';
-import { deriveSigningKey, type Scope } from './sigv4.ts';
+import { deriveSigningKey, type Scope, scopeText, SigningKey } from './sigv4.ts';
+
+/** A credential as it stands in a signature, read, with the key that verifies it. */
+export interface KnownCredential {
+  readonly scope: Scope;
+  /** See `scopeText`. */
+  readonly scopeText: string;
+  /** Of the access key; the signing key comes from it. */
+  readonly secret: string;
+  readonly key: SigningKey;
+}
+
+/** Reads and derives what `SigningKeys` keeps. */
+export function knowCredential(scope: Scope, secret: string): KnownCredential {
+  return { scope, scopeText: scopeText(scope), secret, key: new SigningKey(deriveSigningKey(secret, scope)) };
+}
 
 /**
- * Derived signing keys by access key, day, region and service, the `SIGNING_KEYS` newest. An entry knows the secret it
- * came from, so that a changed secret never meets an old key.
+ * Signing keys by credential (`access key/day/region/service/aws4_request`), the `SIGNING_KEYS` newest. An entry knows the
+ * secret it came from, so that a changed secret never meets an old key.
  */
 export class SigningKeys {
-  readonly #kept = new Map<string, { secret: string; key: Uint8Array }>();
+  readonly #kept = new Map<string, KnownCredential>();
   readonly #limit: number;
 
   constructor(limit = SIGNING_KEYS) {
@@ -17,27 +32,19 @@ export class SigningKeys {
     return this.#kept.size;
   }
 
-  /** The key, kept or derived; deriving keeps nothing, see `keep`. */
-  key(scope: Scope, secret: string): Uint8Array {
-    const kept = this.#kept.get(nameOf(scope));
-    return kept !== undefined && kept.secret === secret ? kept.key : deriveSigningKey(secret, scope);
+  find(credential: string): KnownCredential | undefined {
+    return this.#kept.get(credential);
   }
 
   /** Called once a signature was right: strangers cannot push keys out with made-up regions. */
-  keep(scope: Scope, secret: string, key: Uint8Array): void {
-    const name = nameOf(scope);
-    if (this.#kept.get(name)?.key === key) return;
-    this.#kept.delete(name);
+  keep(credential: string, known: KnownCredential): void {
+    this.#kept.delete(credential);
     if (this.#kept.size >= this.#limit) {
       for (const oldest of this.#kept.keys()) {
         this.#kept.delete(oldest);
         break;
       }
     }
-    this.#kept.set(name, { secret, key });
+    this.#kept.set(credential, known);
   }
-}
-
-function nameOf(scope: Scope): string {
-  return `${scope.accessKeyId}/${scope.day}/${scope.region}/${scope.service}`;
 }

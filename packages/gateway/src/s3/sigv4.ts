@@ -1,4 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
+import { assert } from '@webdfs/base';
 
 /**
  * Signature V4 as arithmetic: strings in, hex digits out. Verifying and signing both rest on it.
@@ -32,31 +33,29 @@ export interface CanonicalParts {
   readonly query: string;
   /** Names in lower case, in the order they are signed. */
   readonly signed: readonly string[];
+  /** The same, joined with semicolons. */
+  readonly signedText: string;
   /** The value of a signed header, Latin-1; empty if it is absent. */
   readonly header: (name: string) => string;
   /** What stands for the body: its SHA-256 in hex, or a word. */
   readonly payload: string;
 }
 
-const EDGE_OR_DOUBLE_SPACE = /^[ \t]|[ \t]$|[ \t]{2}|\t/;
-
 /** Trims, and makes one space of several. */
 function squeeze(value: string): string {
-  return EDGE_OR_DOUBLE_SPACE.test(value) ? value.trim().replace(/[ \t]+/g, ' ') : value;
+  const plain = !value.includes('  ') && !value.includes('\t') && !value.startsWith(' ') && !value.endsWith(' ');
+  return plain ? value : value.trim().replace(/[ \t]+/g, ' ');
 }
 
 export function canonicalRequest(parts: CanonicalParts): string {
   let text = `${parts.method}\n${parts.path}\n${parts.query}\n`;
   for (const name of parts.signed) text += `${name}:${squeeze(parts.header(name))}\n`;
-  return `${text}\n${parts.signed.join(';')}\n${parts.payload}`;
+  return `${text}\n${parts.signedText}\n${parts.payload}`;
 }
-
-const NOT_ASCII = /[^\0-\x7f]/;
 
 /** SHA-256 of a text whose characters stand for bytes (Latin-1), in hex. */
 export function sha256OfLatin1(text: string): string {
-  // a string is hashed as UTF-8: right as it is when it is ASCII, and three times cheaper than through a buffer
-  return NOT_ASCII.test(text) ? hash('sha256', Buffer.from(text, 'latin1'), 'hex') : hash('sha256', text, 'hex');
+  return hash('sha256', Buffer.from(text, 'latin1'), 'hex');
 }
 
 export function stringToSign(date: string, scope: string, canonical: string): string {
@@ -77,6 +76,39 @@ export function deriveSigningKey(secret: string, scope: Scope): Uint8Array {
 
 export function signatureOf(key: Uint8Array, text: string): string {
   return createHmac('sha256', key).update(text).digest('hex');
+}
+
+const BLOCK_BYTES = 64;
+const TEXT_BYTES = 1_024;
+
+/**
+ * A signing key made ready: HMAC-SHA256 (RFC 2104) by two plain hashes over kept, padded keys. A third of what an HMAC
+ * object costs, most of which is making and collecting the object.
+ */
+export class SigningKey {
+  readonly #key: Uint8Array;
+  /** The inner pad, and room for the text. */
+  readonly #inner = Buffer.alloc(BLOCK_BYTES + TEXT_BYTES, 0x36);
+  /** The outer pad, and room for the inner digest. */
+  readonly #outer = Buffer.alloc(BLOCK_BYTES + 32, 0x5c);
+
+  /** @param key  32 bytes, see `deriveSigningKey` */
+  constructor(key: Uint8Array) {
+    assert(key.length <= BLOCK_BYTES, 'the key fits a block of the hash');
+    this.#key = key;
+    for (const [index, byte] of key.entries()) {
+      this.#inner[index]! ^= byte;
+      this.#outer[index]! ^= byte;
+    }
+  }
+
+  /** The signature of an ASCII text, in hex. */
+  sign(text: string): string {
+    if (text.length > TEXT_BYTES) return signatureOf(this.#key, text);
+    const end = BLOCK_BYTES + this.#inner.write(text, BLOCK_BYTES, 'latin1');
+    this.#outer.write(hash('sha256', this.#inner.subarray(0, end), 'hex'), BLOCK_BYTES, 'hex');
+    return hash('sha256', this.#outer, 'hex');
+  }
 }
 
 /** Compares in a time that does not depend on where they differ. */

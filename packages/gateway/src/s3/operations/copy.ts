@@ -22,7 +22,7 @@ export function copySource(header: string): CopyOptions['source'] {
   const raw = Buffer.from(name, 'latin1');
   const bytes = (/^[\x21-\x7e]*$/.test(name) ? decodePercent(name, false) : undefined) ?? raw;
   const path = bytes[0] === 0x2f ? bytes : Buffer.concat([utf8('/'), bytes]);
-  const source = addressOf(path, undefined);
+  const source = addressOf({ canonical: '', bytes: path }, undefined);
   if (source.bucket === '' || source.key.length === 0) {
     throw new Refusal('InvalidArgument', 'x-amz-copy-source is not /bucket/key.');
   }
