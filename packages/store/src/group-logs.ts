@@ -191,7 +191,10 @@ export class GroupLogs {
     const content: MarkContent = { ...kept, ...change, number };
     const meta = packMark(content);
     group.mark = content;
-    const entry = groupMark(group, number, this.#tables.clock.now(), meta);
+    // the first word of a new tenure must not tell of the commit point of the one before
+    const commit = change.dropped === true ? 0 : group.commit;
+    const { policy, group: id, tenure } = group;
+    const entry = groupMark({ policy, group: id, tenure, commit }, number, this.#tables.clock.now(), meta);
     return new Promise((resolve, reject) => {
       entry.answer = { durable: resolve, failed: reject };
       this.#options.log.push(entry);
@@ -213,8 +216,10 @@ export class GroupLogs {
   committed(entries: readonly Logged[]): void {
     const touched = new Set<GroupState>();
     for (const entry of entries) {
-      if (entry.kind === KIND.GROUP_MARK) this.#applier.applyMark(entry);
-      else if (entry.kind === KIND.SYNC_MARK) this.#applier.settle(entry);
+      if (entry.kind === KIND.GROUP_MARK) {
+        this.#proved(this.#tables.groups.need(entry), entry);
+        this.#applier.applyMark(entry);
+      } else if (entry.kind === KIND.SYNC_MARK) this.#applier.settle(entry);
       else if (entry.kind !== KIND.PIECE) {
         this.#durable(entry, touched);
         continue;
@@ -241,8 +246,22 @@ export class GroupLogs {
       return;
     }
     const group = this.#tables.groups.need(entry);
+    this.#proved(group, entry);
     if (entry.answer === undefined) this.#applier.settle(entry);
     else touched.add(group);
+  }
+
+  #proved(group: GroupState, entry: Logged): void {
+    if (entry.tenure === group.tenure) group.proven = Math.max(group.proven, entry.commit);
+  }
+
+  /**
+   * Writes down commit points that no durable head tells of. Before entries go for good: a rebuild that missed them and
+   * did not know that they were committed would take the gap for the end of the log.
+   */
+  async proveCommits(): Promise<void> {
+    const unproven = [...this.#tables.groups.all()].filter((group) => group.commit > group.proven && !group.dropping);
+    await Promise.all(unproven.map((group) => this.#writeMark(group, {})));
   }
 
   /** Applies what is durable without a gap and not above the commit point. */

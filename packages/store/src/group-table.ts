@@ -15,6 +15,8 @@ export class GroupState implements GroupKey {
   /** Applied up to here, and the ballot of the entry there. */
   commit: Sequence = 0;
   commitBallot: Ballot = 0;
+  /** The highest commit point in a durable head: what a rebuild would know of it. */
+  proven: Sequence = 0;
   /** The commit point that was asked for: above `commit` while entries are not durable yet. */
   target: Sequence = 0;
   /** The last durable entry that is not void. */
@@ -111,6 +113,7 @@ export class GroupState implements GroupKey {
   clear(): void {
     this.commit = 0;
     this.commitBallot = 0;
+    this.proven = 0;
     this.target = 0;
     this.last = 0;
     this.lastBallot = 0;
@@ -140,6 +143,7 @@ export class GroupState implements GroupKey {
     this.commit = row.commit;
     this.target = row.commit;
     this.commitBallot = row.commitBallot;
+    this.proven = row.proven;
     this.objects = row.objects;
     this.blocks = row.blocks;
     this.bytes = row.bytes;
@@ -159,6 +163,7 @@ export class GroupState implements GroupKey {
       lastBallot: this.lastBallot,
       commit: this.commit,
       commitBallot: this.commitBallot,
+      proven: this.proven,
       objects: this.objects,
       blocks: this.blocks,
       bytes: this.bytes,

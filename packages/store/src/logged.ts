@@ -90,13 +90,13 @@ export function syncMark(timeMs: number): Logged {
 
 /** A GROUP_MARK; its number stands where other entries have their sequence. */
 export function groupMark(
-  group: GroupKey & { readonly tenure: number },
+  group: GroupKey & { readonly tenure: number; readonly commit: Sequence },
   number: number,
   timeMs: number,
   meta: Uint8Array,
 ): Logged {
-  const { policy, group: id, tenure } = group;
-  const fields = { ...ungrouped(KIND.GROUP_MARK, timeMs), policy, group: id, tenure, sequence: number };
+  const { policy, group: id, tenure, commit } = group;
+  const fields = { ...ungrouped(KIND.GROUP_MARK, timeMs), policy, group: id, tenure, commit, sequence: number };
   return new Logged(fields, { key: EMPTY, meta, body: EMPTY, sums: NO_SUMS });
 }
 

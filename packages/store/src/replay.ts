@@ -73,10 +73,10 @@ export class Replay {
     if (head.kind === KIND.GROUP_MARK) {
       const content = unpackMark(meta);
       if (content.number > group.mark.number) group.mark = content;
+      group.commit = Math.max(group.commit, head.commit);
     } else if (isNumbered(head.kind) && !isInstalled(head)) {
       // only what was applied is copied, and what it has replaced was left behind: without it there is a gap
       group.commit = Math.max(group.commit, head.commit, isMoved(head) ? head.sequence : 0);
-      group.target = group.commit;
     }
   }
 
@@ -115,7 +115,7 @@ export class Replay {
     if (entry.kind === KIND.GROUP_MARK) this.#mark(group, entry);
     else if (entry.kind === KIND.PIECE) this.#piece(entry);
     else if (isMoved(entry) && !this.#options.rebuild) this.#redirect(entry);
-    else this.#numbered(group, entry);
+    else if (this.#waits(group, entry)) return;
     this.#options.applier.settle(entry);
   }
 
@@ -155,6 +155,7 @@ export class Replay {
   #forget(group: GroupState, entry: Logged): void {
     group.removePending(entry);
     if (entry.queued) this.#tables.overlay.put(pendingRowKey(entry), undefined);
+    this.#options.applier.settle(entry);
   }
 
   #piece(entry: Logged): void {
@@ -181,22 +182,30 @@ export class Replay {
     return block;
   }
 
-  #numbered(group: GroupState, entry: Logged): void {
+  /** Brings a numbered entry in; true if it waits for its commit: until it has a `q` row the checkpoint must not pass it. */
+  #waits(group: GroupState, entry: Logged): boolean {
     this.#options.requests.met(entry);
     if (entry.damaged) this.#damaged(entry);
-    if (isInstalled(entry)) return this.#apply(entry);
+    if (isInstalled(entry)) {
+      this.#apply(entry);
+      return false;
+    }
+    group.proven = Math.max(group.proven, entry.commit);
     group.target = Math.max(group.target, entry.commit);
-    if (isVoid(group.voids, entry.sequence, entry.ballot)) return;
+    if (isVoid(group.voids, entry.sequence, entry.ballot)) return false;
     if (entry.sequence <= group.commit) {
       const number = groupNumber(group);
       this.#ballots.set(number, Math.max(entry.ballot, this.#ballots.get(number) ?? 0));
-      return this.#apply(entry);
+      this.#apply(entry);
+      return false;
     }
     const same = group.pending.find((other) => other.sequence === entry.sequence);
-    if (same !== undefined && (same.ballot > entry.ballot || (same.ballot === entry.ballot && entry.damaged))) return;
+    if (same !== undefined && (same.ballot > entry.ballot || (same.ballot === entry.ballot && entry.damaged)))
+      return false;
     if (same !== undefined) this.#forget(group, same);
     group.addPending(entry);
     this.#advance(group);
+    return entry.sequence > group.commit;
   }
 
   /** Applies what the commit point has passed, as far as there is no gap. */
@@ -282,6 +291,7 @@ export class Replay {
       entry.queued = true;
       this.#tables.overlay.put(pendingRowKey(entry), packPlace(entry));
     }
+    this.#options.applier.settle(entry);
     entry.answer = { durable: () => undefined, failed: () => undefined };
     if (entry.kind !== KIND.BLOCK) return;
     const { id, generation } = unpackBlockKeyOf(entry);

@@ -119,22 +119,27 @@ async function entryAt(
   if (head === undefined) return undefined;
   const entryBytes = entryBytesOf(head);
   if (place + entryBytes > range.until) return undefined;
-  const bodies = range.bodies ?? true;
-  if (bodies && !window.holds(place, entryBytes)) await window.load(place);
-  const offset = place - window.base;
-  const sums = bodies ? sumsOf(window.bytes, offset, head) : NO_SUMS;
-  const bodyFrom = offset + headBytes;
-  const body = viewPart(window.bytes, bodyFrom, bodies ? bodyFrom + head.bodyBytes : bodyFrom);
+  if (range.bodies === false) return entryIn(window, head, false);
+  if (!window.holds(place, entryBytes)) await window.load(place);
+  return entryIn(window, head, true);
+}
+
+function entryIn({ bytes, base }: Window, head: EntryHead, bodies: boolean): ScannedEntry {
+  const entryBytes = entryBytesOf(head);
+  const offset = head.place - base;
+  const sums = bodies ? sumsOf(bytes, offset, head) : NO_SUMS;
+  const bodyFrom = offset + head.headBytes;
+  const body = viewPart(bytes, bodyFrom, bodies ? bodyFrom + head.bodyBytes : bodyFrom);
   return {
     type: 'entry',
     head,
-    key: keyOf(window.bytes, offset, head),
-    meta: metaOf(window.bytes, offset, head),
+    key: keyOf(bytes, offset, head),
+    meta: metaOf(bytes, offset, head),
     sums,
     body,
     entryBytes,
     whole: !bodies || bodyFits(body, sums),
-    raw: bodies ? viewPart(window.bytes, offset, offset + entryBytes) : viewPart(window.bytes, offset, bodyFrom),
+    raw: viewPart(bytes, offset, bodies ? offset + entryBytes : bodyFrom),
   };
 }
 

@@ -26,6 +26,8 @@ export interface GroupValue {
   readonly lastBallot: Ballot;
   readonly commit: Sequence;
   readonly commitBallot: Ballot;
+  /** The highest commit point that a durable head in a volume tells of. */
+  readonly proven: Sequence;
   readonly objects: number;
   readonly blocks: number;
   readonly bytes: number;
@@ -39,7 +41,7 @@ export interface GroupValue {
   readonly markText: Uint8Array;
 }
 
-const GROUP_HEAD_BYTES = 84;
+const GROUP_HEAD_BYTES = 92;
 
 export function groupRowKey(group: GroupKey): Buffer {
   const row = rowBuffer(1 + GROUP_KEY_BYTES);
@@ -60,6 +62,7 @@ export function packGroup(value: GroupValue): Buffer {
   bytes.writeUInt32LE(value.tenure, 64);
   bytes.writeUInt32LE(value.dropping ? 1 : 0, 68);
   writePlace(bytes, value.markPlace, 72);
+  writeU53LE(bytes, value.proven, 84);
   bytes.set(value.markText, GROUP_HEAD_BYTES);
   return bytes;
 }
@@ -79,6 +82,7 @@ export function unpackGroup(source: Uint8Array): GroupValue {
     tenure: bytes.readUInt32LE(64),
     dropping: bytes.readUInt32LE(68) === 1,
     markPlace: readPlace(bytes, 72),
+    proven: readU53LE(bytes, 84),
     markText: copyOf(source, GROUP_HEAD_BYTES),
   };
 }

@@ -63,6 +63,7 @@ export class StoreUpkeep implements Upkeep {
   }
 
   async retire(volume: Volume): Promise<void> {
+    await this.#core.logs.proveCommits();
     volume.state = 'gone';
     this.volumes.touch(volume);
     this.damage.forgetVolume(volume.id);
