@@ -1,11 +1,13 @@
 import { EMPTY, type Sequence, toHex, WebdfsError } from '@webdfs/base';
-import { ATTEMPT_BYTES } from '@webdfs/replica';
+import type { Layout } from '@webdfs/replica';
 import { packFacts, parseJson, unpackFacts } from './facts.ts';
 import { noUpload, parseUploadId } from './ids.ts';
 import { bucketOf, checkUploadKey, keyOf, objectKey, partRow, uploadRow } from './keyspace.ts';
 import { MAX_PART_NUMBER } from './limits.ts';
 import type { Bucket, ObjectFacts, PartInfo, UploadInfo } from './object-store.ts';
 import type { Place, RecordContent, RecordStore, StoredRecord } from './record-store.ts';
+
+type BlockLayout = Extract<Layout, { type: 'blocks' }>;
 
 /** An open upload, with the version of its row. */
 export interface UploadRecord {
@@ -45,8 +47,9 @@ export function checkPartNumber(number: number): void {
 }
 
 /**
- * The rows of uploads and parts, in the group of the object's key. A part's row names its blocks in its facts, not as its layout:
- * the row goes when the object is made, the blocks stay.
+ * The rows of uploads and parts, in the group of the object's key. A part's row names its blocks by its layout, as any record
+ * does, so that they are not taken for garbage while the upload is open, and a late row of blocks that were given up is
+ * refused. When the object is made the row goes and the blocks stay: the object names them then.
  */
 export class UploadRecords {
   readonly records: RecordStore;
@@ -100,9 +103,10 @@ export class UploadRecords {
   async putPart(
     upload: UploadRecord,
     number: number,
-    part: { attempt: Uint8Array; size: number; md5: Uint8Array; checksums: ObjectFacts['checksums'] },
+    part: { layout: BlockLayout; size: number; md5: Uint8Array; checksums: ObjectFacts['checksums'] },
   ): Promise<{ modifiedMs: number }> {
-    const content = rowContent(part.size, part.md5, { a: toHex(part.attempt), c: part.checksums });
+    // named by its layout as any record names its blocks: else they would be taken for garbage
+    const content = { ...rowContent(part.size, part.md5, { c: part.checksums }), layout: part.layout };
     return await this.records.put(this.partPlace(upload, number), content, {
       requires: [{ key: upload.row.key, sequence: -1 }],
     });
@@ -160,10 +164,8 @@ function parseUpload({ facts }: Pick<StoredRecord, 'facts'>): {
   };
 }
 
-function parsePart({ facts }: StoredRecord): { attempt: Uint8Array; checksums: ObjectFacts['checksums'] } {
-  const json = parseJson(facts);
-  const attempt = typeof json['a'] === 'string' ? parseUploadId(json['a']) : undefined;
-  if (attempt?.length !== ATTEMPT_BYTES) throw new WebdfsError('CORRUPT', 'the row of a part names no blocks');
-  const { checksums } = unpackFacts(JSON.stringify({ c: json['c'] }));
-  return { attempt, checksums };
+function parsePart({ facts, layout }: StoredRecord): { attempt: Uint8Array; checksums: ObjectFacts['checksums'] } {
+  if (layout.type !== 'blocks') throw new WebdfsError('CORRUPT', 'the row of a part names no blocks');
+  const { checksums } = unpackFacts(JSON.stringify({ c: parseJson(facts)['c'] }));
+  return { attempt: layout.attempt, checksums };
 }

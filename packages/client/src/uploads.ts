@@ -65,7 +65,8 @@ export class Uploads {
     });
     const facts = withLearned(NO_FACTS, verify?.(stored.md5, stored.size));
     assert(stored.layout.type === 'blocks', 'the bytes of a part are in blocks');
-    const part = { attempt: stored.layout.attempt, size: stored.size, md5: stored.md5, checksums: facts.checksums };
+    const { layout, size: storedSize, md5 } = stored;
+    const part = { layout, size: storedSize, md5, checksums: facts.checksums };
     try {
       const { modifiedMs } = await this.#buckets.writing(bucket, () => this.rows.putPart(upload, number, part));
       return putResult(toHex(stored.md5), stored.size, modifiedMs, facts);

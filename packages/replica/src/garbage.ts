@@ -61,10 +61,14 @@ interface Hint {
   readonly policy: PolicyId;
   readonly attempt: Uint8Array;
   readonly count: number;
+  /** How often their primaries could not be told. */
+  readonly tries: number;
 }
 
 const CALL_MS = 30_000;
 const SCAN_ROWS = 128;
+/** How often a hint is tried before its blocks are left to the scan. */
+const MAX_TRIES = 8;
 /** Between looks at what is due, at most. */
 const RELEASE_STEP_MS = 10_000;
 const DONE: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTACHMENT };
@@ -130,7 +134,8 @@ export class Garbage {
       layout.type === 'parts' ? layout.parts : [{ attempt: layout.attempt, size: unpackSummary(row.summary).size }];
     for (const { attempt, size } of parts) {
       if (this.#hints.length >= this.#limits.hints) this.#counters.hintsLost++;
-      else this.#hints.push({ dueMs, policy, attempt, count: Math.max(1, Math.ceil(size / layout.blockBytes)) });
+      else
+        this.#hints.push({ dueMs, policy, attempt, count: Math.max(1, Math.ceil(size / layout.blockBytes)), tries: 0 });
     }
   }
 
@@ -151,11 +156,21 @@ export class Garbage {
     this.#hints = first < 0 ? [] : this.#hints.slice(first);
     for (const hint of due) {
       if (this.#stop.signal.aborted) return;
-      await this.#releaseAttempt(hint);
+      const isTold = await this.#releaseAttempt(hint);
+      if (!isTold) this.#rememberAgain(hint);
     }
   }
 
-  async #releaseAttempt({ policy, attempt, count }: Hint): Promise<void> {
+  /** After as long again: a group without a primary has one by then. */
+  #rememberAgain(hint: Hint): void {
+    const tries = hint.tries + 1;
+    const dueMs = this.#host.clock.monotonic() + this.#limits.releaseMs;
+    if (tries < MAX_TRIES && this.#hints.length < this.#limits.hints) this.#hints.push({ ...hint, tries, dueMs });
+    else this.#counters.hintsLost++;
+  }
+
+  /** @returns whether all primaries concerned have looked at their blocks */
+  async #releaseAttempt({ policy, attempt, count }: Hint): Promise<boolean> {
     const { map } = this.#host;
     const byGroup = new Map<number, { group: GroupKey; ids: Uint8Array[] }>();
     for (let number = 0; number < count; number++) {
@@ -165,23 +180,26 @@ export class Garbage {
       if (found === undefined) byGroup.set(group.group, { group, ids: [id] });
       else found.ids.push(id);
     }
+    let isTold = true;
     for (const { group, ids } of byGroup.values()) {
       for (let at = 0; at < ids.length; at += MAX_QUESTIONS) {
-        await this.#tell(group, ids.slice(at, at + MAX_QUESTIONS));
+        if (!(await this.#tell(group, ids.slice(at, at + MAX_QUESTIONS)))) isTold = false;
       }
     }
+    return isTold;
   }
 
-  /** A hint that does not arrive is as good as lost: the scan will find the blocks. */
-  async #tell(group: GroupKey, ids: readonly Uint8Array[]): Promise<void> {
+  async #tell(group: GroupKey, ids: readonly Uint8Array[]): Promise<boolean> {
     const { map } = this.#host;
     const { primary } = map.view.group(group);
-    if (primary === undefined) return;
+    if (primary === undefined) return false;
     try {
       const message = encodeExamine({ ...group, ids }, map.view.revision);
       await this.#host.link(primary).call(VERB.EXAMINE, message, { deadlineMs: CALL_MS, signal: this.#stop.signal });
+      return true;
     } catch (error) {
       this.#note('blocks were not looked at', error, group);
+      return false;
     }
   }
 
@@ -194,8 +212,8 @@ export class Garbage {
     const group: GroupKey = { policy: request.policy, group: request.group };
     this.#checkServed(group);
     const rows = request.ids.map((id) => this.#host.store.findBlock(group, id)).filter((row) => row !== undefined);
-    await this.#examine(group, rows);
-    return DONE;
+    if (await this.#examine(group, rows)) return DONE;
+    throw new WebdfsError('UNAVAILABLE', 'nobody could say whether all of the blocks are named');
   }
 
   #checkServed(group: GroupKey): void {
@@ -204,9 +222,14 @@ export class Garbage {
     throw new WebdfsError('NOT_PRIMARY', `group ${group.policy}/${group.group} is not served here`, { details });
   }
 
-  /** Ends those of the blocks that are gone for the primary of their key. */
-  async #examine(group: GroupKey, rows: readonly BlockRow[]): Promise<void> {
+  /**
+   * Ends those of the blocks that are gone for the primary of their key.
+   *
+   * @returns whether each of them is known to be named or gone
+   */
+  async #examine(group: GroupKey, rows: readonly BlockRow[]): Promise<boolean> {
     const { store } = this.#host;
+    let isKnown = true;
     const asked = new Map<NodeId, { rows: BlockRow[]; questions: NamedQuestion[] }>();
     for (const row of rows) {
       const entry = await store.readBlockEntry(row);
@@ -214,7 +237,10 @@ export class Garbage {
       const home = { policy: group.policy, group: groupOf(hashKey(key).high, this.#host.map.view.map.groupBits) };
       const { primary } = this.#host.map.view.group(home);
       // B3: without a primary nobody can say
-      if (primary === undefined) continue;
+      if (primary === undefined) {
+        isKnown = false;
+        continue;
+      }
       let list = asked.get(primary);
       if (list === undefined) asked.set(primary, (list = { rows: [], questions: [] }));
       list.rows.push(row);
@@ -224,11 +250,14 @@ export class Garbage {
       const verdicts = await this.#ask(node, list.questions);
       for (const [i, row] of list.rows.entries()) {
         this.#counters.examined++;
-        if (verdicts[i] !== 'gone' || this.#host.serving(group) === 0) continue;
+        if (verdicts[i] === 'unknown') isKnown = false;
+        if (verdicts[i] !== 'gone') continue;
+        this.#checkServed(group);
         await this.#host.proposeBlockGone(group, row.id);
         this.#counters.released++;
       }
     }
+    return isKnown;
   }
 
   async #ask(node: NodeId, questions: readonly NamedQuestion[]): Promise<NamedVerdict[]> {
