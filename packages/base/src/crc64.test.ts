@@ -34,3 +34,22 @@ test('agrees with the definition for any bytes in any pieces', (t) => {
     { seed: seedOf(t), numRuns: 200 },
   );
 });
+
+test('long input, longer than the program takes at once, in one piece and in many', () => {
+  const bytes = Uint8Array.from({ length: 200_003 }, (_, i) => (i * 31) & 255);
+  const expected = slow(bytes);
+  assert.equal(toHex(new Crc64Nvme().update(bytes).digest()), expected);
+  const crc = new Crc64Nvme();
+  for (let at = 0; at < bytes.length; at += 65_537) crc.update(bytes.subarray(at, at + 65_537));
+  assert.equal(toHex(crc.digest()), expected);
+});
+
+test('two that run side by side do not disturb each other', () => {
+  const [one, two] = [new Crc64Nvme(), new Crc64Nvme()];
+  for (const byte of utf8('123456789')) {
+    one.update(Uint8Array.of(byte));
+    two.update(Uint8Array.of(byte ^ 255));
+  }
+  assert.equal(toHex(one.digest()), 'ae8b14860a799888');
+  assert.equal(toHex(two.digest()), slow(utf8('123456789').map((byte) => byte ^ 255)));
+});

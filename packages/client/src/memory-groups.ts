@@ -100,7 +100,8 @@ export class MemoryGroups implements Groups {
   readonly #clock: Clock;
   readonly #rows = new Map<PolicyId, Rows>();
   readonly #last = new Map<number, Sequence>();
-  readonly #requests = new Map<string, WriteAnswer>();
+  #requests = new Map<string, WriteAnswer>();
+  #olderRequests: ReadonlyMap<string, WriteAnswer> = this.#requests;
   readonly #blocks: MemoryBlocks;
   #bytes = 0;
 
@@ -168,7 +169,7 @@ export class MemoryGroups implements Groups {
 
   #write(request: WriteRequest): WriteAnswer {
     const requestName = `${groupNumber(request)} ${toHex(request.requestId)}`;
-    const known = this.#requests.get(requestName);
+    const known = this.#requests.get(requestName) ?? this.#olderRequests.get(requestName);
     if (known !== undefined) return known;
     const rows = this.#policy(request.policy);
     const present = rows.get(request.key);
@@ -202,11 +203,13 @@ export class MemoryGroups implements Groups {
     rows.delete(key);
   }
 
+  /** In two halves: the older is dropped whole, because a map whose first entries are gone is slow to walk. */
   #remember(requestName: string, answer: WriteAnswer): void {
+    if (this.#requests.size >= REQUESTS_KEPT / 2) {
+      this.#olderRequests = this.#requests;
+      this.#requests = new Map();
+    }
     this.#requests.set(requestName, answer);
-    if (this.#requests.size <= REQUESTS_KEPT) return;
-    const [oldest] = this.#requests.keys();
-    this.#requests.delete(oldest!);
   }
 }
 
