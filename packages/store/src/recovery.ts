@@ -193,8 +193,10 @@ export class Recovery {
 
   async #replay(volume: Volume, entry: Logged): Promise<void> {
     volume.entries += 1;
+    volume.unsettled.push(entry);
     const waits = this.#options.replay.meet(entry);
     if (waits !== undefined) await waits;
+    if (entry.settled && volume.unsettled.at(-1) === entry) volume.unsettled.pop();
     volume.reached(entry.place + entry.entryBytes);
   }
 
