@@ -65,6 +65,7 @@ export type {
   WriteAnswer,
   WriteRequest,
 } from './requests.ts';
+export type { RepairLimits } from './repair.ts';
 export { ReplicaNode, type ReplicaNodeOptions } from './replica-node.ts';
 export {
   type CatchUpStatus,

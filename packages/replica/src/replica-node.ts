@@ -5,6 +5,7 @@ import { Garbage, type GarbageLimits } from './garbage.ts';
 import type { EngineHooks } from './hooks.ts';
 import type { LearnerLimits } from './learner.ts';
 import type { SourceLimits } from './learner-source.ts';
+import { Repair, type RepairLimits } from './repair.ts';
 import { decodeWriteRequest, encodeWriteAnswer } from './request-codec.ts';
 import { encodeStatusAnswer, type NodeStatus } from './status-codec.ts';
 import { VERB } from './verbs.ts';
@@ -16,16 +17,18 @@ export interface ReplicaNodeOptions extends EngineOptions {
   readonly learner?: Partial<LearnerLimits>;
   readonly source?: Partial<SourceLimits>;
   readonly garbage?: Partial<GarbageLimits>;
+  readonly repair?: Partial<RepairLimits>;
 }
 
 /**
- * All of replication on one node: the engine, catching up, garbage, and the calls that look at this node. Whoever owns a
+ * All of replication on one node: the engine, catching up, garbage, repair, and the calls that look at this node. Whoever owns a
  * transport hands it `handlers`.
  */
 export class ReplicaNode {
   readonly engine: ReplicaEngine;
   readonly catchUp: CatchUp;
   readonly garbage: Garbage;
+  readonly repair: Repair;
   readonly #pid: number;
 
   constructor(options: ReplicaNodeOptions) {
@@ -52,6 +55,7 @@ export class ReplicaNode {
       ...(options.source && { source: options.source }),
     });
     this.garbage = new Garbage(this.engine, options.garbage);
+    this.repair = new Repair(this.engine, options.repair);
     this.#register();
   }
 
@@ -60,9 +64,11 @@ export class ReplicaNode {
     await this.engine.start();
     this.catchUp.start();
     this.garbage.start();
+    this.repair.start();
   }
 
   stop(): void {
+    this.repair.stop();
     this.garbage.stop();
     this.catchUp.stop();
     this.engine.stop();
@@ -118,7 +124,13 @@ export class ReplicaNode {
       takingOver: Object.values(others).reduce((sum, count) => sum + count, 0),
       member,
       catchUp: this.catchUp.status(),
-      counters: { ...facts.counters, ...numbersOf(counts), ...this.catchUp.counters(), ...this.garbage.counters() },
+      counters: {
+        ...facts.counters,
+        ...numbersOf(counts),
+        ...this.catchUp.counters(),
+        ...this.garbage.counters(),
+        ...this.repair.counters(),
+      },
     };
   }
 }
