@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asNodeId, systemClock } from '@webdfs/base';
-import { seedOf } from '@webdfs/base/testing';
+import { randomOf, seedOf } from '@webdfs/base/testing';
 import { testGroups } from '@webdfs/client/conformance';
+import { decodeVerifyAnswer, encodeVerifyRequest, VERB, type VerifyItem } from '@webdfs/replica';
 import { assertHoldsAll, Client } from './cluster-contents.ts';
 import { InProcessCluster, POLICY } from './cluster-in-process.ts';
 import { SimulatedStores } from './simulated-stores.ts';
@@ -136,6 +137,41 @@ test('a primary killed under writes loses nothing that was acknowledged, and no 
   await writing;
   await client.check();
   for (const id of [1, 2, 3]) await assertHoldsAll(cluster, asNodeId(id));
+});
+
+test('bits that turn on a member’s disk are found by VERIFY and replaced by another member’s copy', async (t) => {
+  const random = randomOf(t);
+  await using house = await aCluster(1, { objects: 60, groupBits: 2 });
+  const { cluster, client, stores } = house;
+  for (const id of [1, 2, 3]) await assertHoldsAll(cluster, asNodeId(id));
+  const volumes = [...stores.disks.get(THIRD)!.files()].filter(([path]) => path.endsWith('.vol'));
+  let turned = 0;
+  for (const [, inode] of volumes) {
+    // behind the magic, which only opening looks at
+    for (let at = 2_048; at + 500 < inode.size; at += 500) {
+      inode.flip(at + random.below(500), random.below(8));
+      turned++;
+    }
+  }
+  assert.ok(turned > 10, `${turned} bits`);
+  const { store, replica } = cluster.node(THIRD);
+  const items: VerifyItem[] = [];
+  for (const key of cluster.groups()) {
+    for (const row of (await store.walkRecords(key, undefined, 1_000)).rows)
+      items.push({ ...key, type: 'record', id: row.key });
+    for (const row of (await store.walkBlocks(key, undefined, 1_000)).rows)
+      items.push({ ...key, type: 'block', id: row.id });
+  }
+  const states = async (): Promise<string[]> => {
+    const message = encodeVerifyRequest(items);
+    const answer = await cluster.node(1).transport.link(THIRD).call(VERB.VERIFY, message, { deadlineMs: 20_000 });
+    return decodeVerifyAnswer(answer).map(({ state }) => state);
+  };
+  const found = await states();
+  assert.ok(found.includes('damaged') && !found.includes('absent'), found.join(' '));
+  await cluster.until('all is intact', async () => (await states()).every((state) => state === 'intact'));
+  assert.ok(replica.repair.counters().repaired > 0);
+  await client.check();
 });
 
 testGroups('router', async () => {
