@@ -78,7 +78,7 @@ function name(text: string): number[] {
   return [text.length, ...Buffer.from(text, 'latin1')];
 }
 
-/** `\\0asm`, version 1. */
+/** `\0asm`, version 1. */
 const MAGIC = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
 
 function moduleBytes(): Uint8Array<ArrayBuffer> {

@@ -30,7 +30,6 @@ export interface CompletionSeams {
   /** Runs the write while the bucket is held. */
   readonly writing: <T>(bucket: Bucket, action: () => Promise<T>) => Promise<T>;
   readonly minPartBytes: number;
-  readonly blockBytes: number;
 }
 
 function invalid(what: string, message: string): WebdfsError {
@@ -133,6 +132,17 @@ function wholeFacts(
   return { checksums: { [name]: value }, checksumType: type };
 }
 
+/** @throws UNSUPPORTED if the size of blocks was changed while the upload was open: a record has one size for all */
+function blockBytesOf(parts: readonly PartRecord[]): number {
+  const sizes = new Set(parts.map(({ blockBytes }) => blockBytes));
+  const [size] = sizes;
+  if (sizes.size === 1) return size!;
+  throw new WebdfsError(
+    'UNSUPPORTED',
+    `the parts lie in blocks of ${[...sizes].join(' and ')} bytes: upload them again`,
+  );
+}
+
 function etagOfParts(parts: readonly PartRecord[]): Uint8Array {
   const whole = createHash('md5');
   for (const { md5 } of parts) whole.update(md5);
@@ -166,7 +176,7 @@ async function commit(
     layout: {
       type: 'parts' as const,
       parts: parts.map(({ info, attempt }) => ({ number: info.number, attempt, size: info.size })),
-      blockBytes: seams.blockBytes,
+      blockBytes: blockBytesOf(parts),
     },
     facts: packFacts({ ...facts, uploadId: upload.info.uploadId }),
     inline: EMPTY,

@@ -182,7 +182,6 @@ export class ObjectLayer implements ObjectStore {
       objects: this.#objects,
       writing: <T>(held: Bucket, action: () => Promise<T>): Promise<T> => this.#buckets.writing(held, action),
       minPartBytes: this.#sizes.minPartBytes,
-      blockBytes: this.#sizes.blockBytes,
     };
     const result = await completeUpload(seams, found, { key, uploadId, completion: options });
     this.#background.start('remove parts', () => this.#uploads.removeParts(found, key, { id, place }));

@@ -24,6 +24,7 @@ export interface UploadRecord {
 export interface PartRecord {
   readonly info: PartInfo;
   readonly attempt: Uint8Array;
+  readonly blockBytes: number;
   readonly md5: Uint8Array;
   readonly sequence: Sequence;
   readonly row: Place;
@@ -116,11 +117,12 @@ export class UploadRecords {
     const row = this.partPlace(upload, number);
     const record = await this.records.read(row);
     if (record === undefined) return undefined;
-    const { attempt, checksums } = parsePart(record);
+    const { layout, checksums } = parsePart(record);
     const { size, etag } = record.summary;
     return {
       info: { number, size, etag: toHex(etag), modifiedMs: record.modifiedMs, ...(checksums && { checksums }) },
-      attempt,
+      attempt: layout.attempt,
+      blockBytes: layout.blockBytes,
       md5: etag,
       sequence: record.sequence,
       row,
@@ -164,8 +166,8 @@ function parseUpload({ facts }: Pick<StoredRecord, 'facts'>): {
   };
 }
 
-function parsePart({ facts, layout }: StoredRecord): { attempt: Uint8Array; checksums: ObjectFacts['checksums'] } {
+function parsePart({ facts, layout }: StoredRecord): { layout: BlockLayout; checksums: ObjectFacts['checksums'] } {
   if (layout.type !== 'blocks') throw new WebdfsError('CORRUPT', 'the row of a part names no blocks');
   const { checksums } = unpackFacts(JSON.stringify({ c: parseJson(facts)['c'] }));
-  return { attempt: layout.attempt, checksums };
+  return { layout, checksums };
 }

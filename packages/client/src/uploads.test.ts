@@ -181,6 +181,19 @@ test('a failed condition leaves the upload open', async () => {
   assert.equal((await layer.head(BUCKET, key)).info.size, PART);
 });
 
+test('parts that were stored in blocks of another size do not become one object', async () => {
+  const groups = new MemoryGroups();
+  const layer = await aBucket(groups);
+  const { uploadId, parts } = await anUpload(layer, [1]);
+  const later = aLayer({ groups, seed: 2, sizes: { blockBytes: 512 } });
+  const { etag } = await putPart(later, uploadId, 2);
+  const complete = (named: typeof parts): Promise<PutResult> =>
+    later.completeUpload(BUCKET, key, uploadId, { parts: named });
+  await assert.rejects(complete([...parts, { number: 2, etag }]), { code: 'UNSUPPORTED' });
+  await complete(parts);
+  assert.deepEqual(await bytesOf(await later.get(BUCKET, key)), new Uint8Array(PART).fill(1));
+});
+
 test('part numbers and upload ids that cannot be are refused', async () => {
   const layer = await aBucket();
   const { uploadId } = await anUpload(layer, []);
