@@ -131,8 +131,17 @@ test('s3fs mounts a bucket into which a tree is copied and compared', async (con
   await mustRun('s3fs', ['mounted', mount, '-o', options], environment);
   try {
     // a part of the tree: every file is several requests through the mount
-    await mustRun('sh', ['-c', `cd "$0" && find . -type f | sort | head -300 | xargs -d '\\n' cp --parents -t "$1"`, tree, mount], environment);
-    await mustRun('sh', ['-c', `cd "$0" && find . -type f | while read -r f; do cmp "$f" "$1/$f" || exit 1; done`, mount, tree]);
+    await mustRun(
+      'sh',
+      ['-c', `cd "$0" && find . -type f | sort | head -300 | xargs -d '\\n' cp --parents -t "$1"`, tree, mount],
+      environment,
+    );
+    await mustRun('sh', [
+      '-c',
+      `cd "$0" && find . -type f | while read -r f; do cmp "$f" "$1/$f" || exit 1; done`,
+      mount,
+      tree,
+    ]);
     await mustRun('sh', ['-c', 'test "$(find "$0" -type f | wc -l)" = 300', mount]);
   } finally {
     await mustRun('fusermount', ['-u', mount]);

@@ -59,7 +59,10 @@ test('flipped bits in a member are never served, are reported, and are repaired'
     const report = await whereOf(client, key);
     const bad = report.places.flatMap((place) => place.copies).filter((copy) => copy.checksum !== 'good');
     reported += bad.length;
-    assert.ok(bad.every((copy) => copy.node === victim.id), JSON.stringify(report));
+    assert.ok(
+      bad.every((copy) => copy.node === victim.id),
+      JSON.stringify(report),
+    );
   }
   context.diagnostic(`${reported} damaged copies reported after ${FLIPS} flips`);
   assert.ok(reported > 0, 'no flip was noticed');

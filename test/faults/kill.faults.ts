@@ -19,7 +19,10 @@ function kill(pid: number | undefined): void {
 for (const placement of LONG ? ['wrd', 'rush-r'] : ['wrd']) {
   test(`nodes killed under load by ${placement}: nothing acknowledged is lost, nothing wrong is read`, async (context) => {
     const random = new SeededRandom(seedOf(context));
-    await using cluster = await RunningCluster.start({ arguments: ['--placement', placement], environment: { WEBDFS_BUCKETS: 'load' } });
+    await using cluster = await RunningCluster.start({
+      arguments: ['--placement', placement],
+      environment: { WEBDFS_BUCKETS: 'load' },
+    });
     const load = new RecordedLoad(cluster, 'load', random);
     load.start(8, 40);
     for (let round = 0; round < KILLS; round++) {

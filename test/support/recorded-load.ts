@@ -144,7 +144,12 @@ export class RecordedLoad {
       }
       if (seen === ABSENT) continue;
       present++;
-      const { body } = await client.call({ method: 'GET', bucket: '-', key: 'where', query: { bucket: this.bucket, key } });
+      const { body } = await client.call({
+        method: 'GET',
+        bucket: '-',
+        key: 'where',
+        query: { bucket: this.bucket, key },
+      });
       const report: { sound: boolean; places: { copies: unknown[] }[] } = JSON.parse(body);
       copies += report.places.reduce((sum, place) => sum + place.copies.length, 0);
       if (!report.sound) this.violations.push(`not every copy of ${key} is sound: ${body}`);

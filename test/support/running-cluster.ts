@@ -59,7 +59,14 @@ export class RunningCluster implements AsyncDisposable {
   readonly #owned: boolean;
   readonly #log: string[];
 
-  private constructor(options: { ready: Ready; data: string; port: number; process: ChildProcess; owned: boolean; log: string[] }) {
+  private constructor(options: {
+    ready: Ready;
+    data: string;
+    port: number;
+    process: ChildProcess;
+    owned: boolean;
+    log: string[];
+  }) {
     this.ready = options.ready;
     this.data = options.data;
     this.port = options.port;
@@ -133,7 +140,12 @@ export class RunningCluster implements AsyncDisposable {
 
   async status(): Promise<StatusReport> {
     using client = this.client();
-    const { body } = await client.call({ method: 'GET', bucket: '-', key: 'status', signal: AbortSignal.timeout(10_000) });
+    const { body } = await client.call({
+      method: 'GET',
+      bucket: '-',
+      key: 'status',
+      signal: AbortSignal.timeout(10_000),
+    });
     return JSON.parse(body);
   }
 
@@ -203,7 +215,9 @@ export async function runProgram(
 export async function mustRun(...parameters: Parameters<typeof runProgram>): Promise<string> {
   const { code, stdout, stderr } = await runProgram(...parameters);
   if (code !== 0) {
-    throw new Error(`${parameters[0]} ${parameters[1].join(' ')} ended with ${code}\n${stdout.slice(-4000)}\n${stderr.slice(-4000)}`);
+    throw new Error(
+      `${parameters[0]} ${parameters[1].join(' ')} ended with ${code}\n${stdout.slice(-4000)}\n${stderr.slice(-4000)}`,
+    );
   }
   return stdout;
 }

@@ -64,13 +64,16 @@ export const GATES: readonly { operation: 'PUT' | 'GET'; size: number; ratio: nu
 
 const BUCKET = 'webdfs-bench';
 
-async function measure(options: ObjectBenchOptions, cell: {
-  target: MeasuredTarget;
-  load: S3Load;
-  operation: 'PUT' | 'GET';
-  body: Body;
-  connections: number;
-}): Promise<ObjectRow> {
+async function measure(
+  options: ObjectBenchOptions,
+  cell: {
+    target: MeasuredTarget;
+    load: S3Load;
+    operation: 'PUT' | 'GET';
+    body: Body;
+    connections: number;
+  },
+): Promise<ObjectRow> {
   const { target, load, operation, body, connections } = cell;
   await load.run({ operation, body, connections, seconds: options.seconds / 3 });
   const pids = await target.pids();
@@ -109,7 +112,14 @@ export function checksOf(rows: readonly ObjectRow[], subject: string, rival: str
     const ours = find(subject)?.cpuMs;
     const theirs = find(rival)?.cpuMs;
     if (ours === undefined || theirs === undefined) continue;
-    checks.push(atMost(`${gate.operation} ${gate.size} B: CPU per operation, ${subject} / ${rival}`, ours / theirs, gate.ratio, 'ratio'));
+    checks.push(
+      atMost(
+        `${gate.operation} ${gate.size} B: CPU per operation, ${subject} / ${rival}`,
+        ours / theirs,
+        gate.ratio,
+        'ratio',
+      ),
+    );
   }
   return checks;
 }
@@ -122,7 +132,13 @@ export async function benchObjects(options: ObjectBenchOptions): Promise<ObjectR
     for (const connections of options.connections) {
       for (const operation of ['PUT', 'GET'] as const) {
         for (const target of options.targets) {
-          using load = new S3Load({ target, bucket: BUCKET, connections, clock: options.clock, random: options.random });
+          using load = new S3Load({
+            target,
+            bucket: BUCKET,
+            connections,
+            clock: options.clock,
+            random: options.random,
+          });
           await load.makeBucket();
           if (operation === 'GET') await load.fill(body, connections);
           const rounds: ObjectRow[] = [];

@@ -58,12 +58,20 @@ export class S3Load implements Disposable {
     const day = new Date(nowMs).toISOString().slice(0, 10).replaceAll('-', '');
     if (day !== this.#signing.day) {
       const { accessKeyId, secretAccessKey } = this.#target;
-      this.#signing = { day, key: deriveSigningKey(secretAccessKey, { accessKeyId, day, region: REGION, service: 's3' }) };
+      this.#signing = {
+        day,
+        key: deriveSigningKey(secretAccessKey, { accessKeyId, day, region: REGION, service: 's3' }),
+      };
     }
     return this.#signing.key;
   }
 
-  async #exchange(method: string, path: string, query: string, body?: Body): Promise<{ status: number; body: Uint8Array[] }> {
+  async #exchange(
+    method: string,
+    path: string,
+    query: string,
+    body?: Body,
+  ): Promise<{ status: number; body: Uint8Array[] }> {
     const nowMs = this.#clock.now();
     const headers = signRequest({
       method,
@@ -102,7 +110,9 @@ export class S3Load implements Disposable {
   async makeBucket(): Promise<void> {
     const { status, body } = await this.#exchange('PUT', pathOf(this.#bucket), '');
     if (status === 200 || status === 409) return;
-    throw new Error(`${this.#target.name}: making the bucket answered ${status}: ${Buffer.concat(body).toString().slice(0, 300)}`);
+    throw new Error(
+      `${this.#target.name}: making the bucket answered ${status}: ${Buffer.concat(body).toString().slice(0, 300)}`,
+    );
   }
 
   #key(size: number, index: number): string {
@@ -110,7 +120,12 @@ export class S3Load implements Disposable {
   }
 
   /** Sends operations on `connections` connections until the time is over. */
-  async run(options: { operation: 'PUT' | 'GET'; body: Body; connections: number; seconds: number }): Promise<LoadResult> {
+  async run(options: {
+    operation: 'PUT' | 'GET';
+    body: Body;
+    connections: number;
+    seconds: number;
+  }): Promise<LoadResult> {
     const { operation, body } = options;
     const size = body.bytes.length;
     const latencies = new Histogram(this.#random);
@@ -161,7 +176,8 @@ export class S3Load implements Disposable {
     if (answer.status !== 200) {
       return `${operation} ${path} answered ${answer.status}: ${Buffer.concat(answer.body).toString().slice(0, 200)}`;
     }
-    if (operation === 'GET' && !sameBytes(answer.body, body.bytes)) return `${operation} ${path} gave other bytes than were written`;
+    if (operation === 'GET' && !sameBytes(answer.body, body.bytes))
+      return `${operation} ${path} gave other bytes than were written`;
     return undefined;
   }
 }

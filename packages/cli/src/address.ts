@@ -15,7 +15,3 @@ export function parseAddress(text: string): Address {
   if (utf8(key).length > 1024) throw new UsageError(`the key has ${utf8(key).length} bytes, the limit is 1024`);
   return { bucket: match[1]!, key };
 }
-
-export function isAddress(text: string): boolean {
-  return text.startsWith('s3://');
-}

@@ -30,6 +30,12 @@ const manifest: { version: string } = createRequire(import.meta.url)('../package
 process.exitCode = await runProgram(
   COMMANDS,
   process.argv.slice(2),
-  { input: process.stdin, output: process.stdout, errors: process.stderr, environment: process.env, signal: interrupt.signal },
+  {
+    input: process.stdin,
+    output: process.stdout,
+    errors: process.stderr,
+    environment: process.env,
+    signal: interrupt.signal,
+  },
   manifest.version,
 );

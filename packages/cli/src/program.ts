@@ -20,6 +20,23 @@ function complain(terminal: Terminal, name: string, error: unknown): void {
   else terminal.errors.write(`webdfs ${name}: ${message}\n`);
 }
 
+/** What is asked before any command: help and version. Undefined if it is neither. */
+function general(
+  commands: readonly Command[],
+  name: string | undefined,
+  terminal: Terminal,
+  version: string,
+): number | undefined {
+  if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
+    terminal.output.write(overview(commands.filter((command) => command.summary !== '')));
+    return name === undefined ? EXIT.USAGE : EXIT.OK;
+  }
+  if (name !== '--version' && name !== 'version') return undefined;
+  if (terminal.json) printJson(terminal, { version, node: process.versions.node });
+  else terminal.output.write(`webdfs ${version} (Node.js ${process.versions.node})\n`);
+  return EXIT.OK;
+}
+
 /** Runs one command line; resolves to its exit code. */
 export async function runProgram(
   commands: readonly Command[],
@@ -27,18 +44,10 @@ export async function runProgram(
   terminal: Omit<Terminal, 'json'>,
   version: string,
 ): Promise<number> {
-  const json = words.includes('--json');
-  const full: Terminal = { ...terminal, json };
+  const full: Terminal = { ...terminal, json: words.includes('--json') };
   const [name, ...rest] = words;
-  if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
-    terminal.output.write(overview(commands.filter((command) => command.summary !== '')));
-    return name === undefined ? EXIT.USAGE : EXIT.OK;
-  }
-  if (name === '--version' || name === 'version') {
-    if (json) printJson(full, { version, node: process.versions.node });
-    else terminal.output.write(`webdfs ${version} (Node.js ${process.versions.node})\n`);
-    return EXIT.OK;
-  }
+  const answered = general(commands, name, full, version);
+  if (answered !== undefined || name === undefined) return answered ?? EXIT.USAGE;
   const command = commands.find((candidate) => candidate.name === name);
   if (command === undefined) {
     complain(full, '', new UsageError(`there is no command ${name}: "webdfs help" lists them`));
@@ -46,11 +55,9 @@ export async function runProgram(
   }
   try {
     const args = parseArguments(command, rest);
-    if (args.flag('help')) {
-      terminal.output.write(helpOf(command));
-      return EXIT.OK;
-    }
-    return await command.run(args, full);
+    if (!args.flag('help')) return await command.run(args, full);
+    terminal.output.write(helpOf(command));
+    return EXIT.OK;
   } catch (error) {
     if (terminal.signal.aborted) return EXIT.INTERRUPTED;
     complain(full, name, error);

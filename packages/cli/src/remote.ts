@@ -17,7 +17,10 @@ export const DEFAULT_DATA = './webdfs-data';
  *
  * @throws WebdfsError BAD_CONFIG, saying what to set
  */
-export async function remoteOf(args: Arguments, terminal: Terminal): Promise<{ endpoint: string; credentials: Credentials }> {
+export async function remoteOf(
+  args: Arguments,
+  terminal: Terminal,
+): Promise<{ endpoint: string; credentials: Credentials }> {
   const { environment } = terminal;
   const folder = args.text('data') ?? DEFAULT_DATA;
   const disk = new NodeDisk();

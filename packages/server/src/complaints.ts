@@ -31,6 +31,9 @@ export function complain(
     seams.controller?.complain(complaint);
     return;
   }
-  const head = new Writer(8).u16(complaint.about).u8(complaint.below ? 1 : 0).take();
+  const head = new Writer(8)
+    .u16(complaint.about)
+    .u8(complaint.below ? 1 : 0)
+    .take();
   seams.link(controller).post(COMPLAIN, { head, attached: NO_ATTACHMENT });
 }

@@ -1,4 +1,13 @@
-import { type Clock, type Disk, fromHex, type Log, messageOf, type NodeId, type Random, WebdfsError } from '@webdfs/base';
+import {
+  type Clock,
+  type Disk,
+  fromHex,
+  type Log,
+  messageOf,
+  type NodeId,
+  type Random,
+  WebdfsError,
+} from '@webdfs/base';
 import {
   type ClusterParameters,
   type Complaint,
@@ -94,7 +103,15 @@ export class StorageNode implements AsyncDisposable {
       const session = stack.use(await register(options, { map, store, address: transport.address }));
       const link = (peer: NodeId): Link => transport.link(peer);
       const controller = stack.use(
-        runController({ node, session: () => session.session, store: mapStore, map, clock, log, parameters: options.parameters }),
+        runController({
+          node,
+          session: () => session.session,
+          store: mapStore,
+          map,
+          clock,
+          log,
+          parameters: options.parameters,
+        }),
       );
       const tell = (complaint: Complaint): void => complain(complaint, { self: node, map, link, controller });
       const replica = makeReplica(options, { map, store, session, link, tell });
@@ -149,10 +166,24 @@ async function openNodeStore(options: StorageNodeOptions, map: FollowedMap): Pro
   });
 }
 
-async function openNodeTransport(options: StorageNodeOptions, map: FollowedMap, handlers: Handlers): Promise<Transport> {
+async function openNodeTransport(
+  options: StorageNodeOptions,
+  map: FollowedMap,
+  handlers: Handlers,
+): Promise<Transport> {
   const { node, host, port, clock, random, log } = options;
   const secret = fromHex(options.clusterSecret);
-  return await openTcpTransport({ self: node, cluster: map.view.map.cluster, secret, host, port, handlers, clock, random, log });
+  return await openTcpTransport({
+    self: node,
+    cluster: map.view.map.cluster,
+    secret,
+    host,
+    port,
+    handlers,
+    clock,
+    random,
+    log,
+  });
 }
 
 /** Keeps the transport's addresses those of the map. */
@@ -196,7 +227,9 @@ async function register(
       const { lastDurableMs } = store.facts();
       // an idle store has nothing to write: it is asked for a proof, which counts at a later renewal
       if (clock.monotonic() - lastDurableMs > PROVE_AFTER_MS) {
-        store.proveDisk().catch((error: unknown) => log.error('disk does not prove itself', { error: messageOf(error) }));
+        store
+          .proveDisk()
+          .catch((error: unknown) => log.error('disk does not prove itself', { error: messageOf(error) }));
       }
       return lastDurableMs;
     },

@@ -1,4 +1,14 @@
-import { codeOf, type Disk, fromUtf8, type Random, readWhole, replaceWhole, toHex, utf8, WebdfsError } from '@webdfs/base';
+import {
+  codeOf,
+  type Disk,
+  fromUtf8,
+  type Random,
+  readWhole,
+  replaceWhole,
+  toHex,
+  utf8,
+  WebdfsError,
+} from '@webdfs/base';
 
 /** The keys of the cluster's owner, as S3 knows them. */
 export interface Credentials {
@@ -42,7 +52,8 @@ export function credentialsFrom(environment: Readonly<Record<string, string | un
 export async function readSecrets(disk: Disk, folder: string): Promise<Secrets> {
   const text = fromUtf8(await readWhole(disk, `${folder}/${FILE}`));
   const value: unknown = JSON.parse(text);
-  if (typeof value !== 'object' || value === null) throw new WebdfsError('CORRUPT', `${folder}/${FILE} is no JSON object`);
+  if (typeof value !== 'object' || value === null)
+    throw new WebdfsError('CORRUPT', `${folder}/${FILE} is no JSON object`);
   const read = (name: keyof Secrets): string => {
     const field: unknown = Reflect.get(value, name);
     if (typeof field !== 'string') throw new WebdfsError('CORRUPT', `${folder}/${FILE} lacks ${name}`);

@@ -140,7 +140,9 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   return new RunningNode(storage, door, stack.move());
 }
 
-function reporterOf(access: ClusterAccess): (name: string, parameter: (name: string) => string | undefined) => Promise<unknown> {
+function reporterOf(
+  access: ClusterAccess,
+): (name: string, parameter: (name: string) => string | undefined) => Promise<unknown> {
   return async (name, parameter) => {
     if (name === 'status') return await statusReport(access);
     if (name !== 'where') return undefined;

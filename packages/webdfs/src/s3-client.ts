@@ -29,7 +29,13 @@ export class S3Client implements Disposable {
   readonly #region: string;
   readonly #agent: Agent;
 
-  constructor(options: { endpoint: string; credentials: Credentials; clock: Clock; region?: string; connections?: number }) {
+  constructor(options: {
+    endpoint: string;
+    credentials: Credentials;
+    clock: Clock;
+    region?: string;
+    connections?: number;
+  }) {
     this.endpoint = new URL(options.endpoint);
     if (this.endpoint.protocol !== 'http:') {
       throw new WebdfsError('BAD_CONFIG', `endpoint ${options.endpoint}: only http:// is spoken here`);
@@ -77,7 +83,12 @@ export class S3Client implements Disposable {
       });
       const fail = (error: unknown): void => {
         if (request.signal?.aborted === true) reject(new WebdfsError('CANCELLED', 'interrupted', { cause: error }));
-        else reject(new WebdfsError('UNAVAILABLE', `${this.endpoint.origin} does not answer: ${messageOf(error)}`, { cause: error }));
+        else
+          reject(
+            new WebdfsError('UNAVAILABLE', `${this.endpoint.origin} does not answer: ${messageOf(error)}`, {
+              cause: error,
+            }),
+          );
       };
       outgoing.on('response', resolve);
       outgoing.on('error', fail);
@@ -101,9 +112,19 @@ export class S3Client implements Disposable {
   }
 
   /** An object's bytes as they come. @throws the error that S3 answered */
-  async get(bucket: string, key: string, options: { range?: string; signal?: AbortSignal } = {}): Promise<IncomingMessage> {
+  async get(
+    bucket: string,
+    key: string,
+    options: { range?: string; signal?: AbortSignal } = {},
+  ): Promise<IncomingMessage> {
     const headers = options.range === undefined ? {} : { range: options.range };
-    const request: S3Request = { method: 'GET', bucket, key, headers, ...(options.signal && { signal: options.signal }) };
+    const request: S3Request = {
+      method: 'GET',
+      bucket,
+      key,
+      headers,
+      ...(options.signal && { signal: options.signal }),
+    };
     const answer = await this.send(request);
     const status = answer.statusCode ?? 0;
     if (status >= 300) throw errorOf(status, await text(answer), describe(request));
@@ -143,7 +164,8 @@ export class S3Client implements Disposable {
 }
 
 function describe(request: S3Request): string {
-  const target = request.bucket === undefined ? '' : ` s3://${request.bucket}${request.key === undefined ? '' : `/${request.key}`}`;
+  const target =
+    request.bucket === undefined ? '' : ` s3://${request.bucket}${request.key === undefined ? '' : `/${request.key}`}`;
   return `${request.method}${target}`;
 }
 

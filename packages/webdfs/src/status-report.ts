@@ -8,7 +8,9 @@ const STATUS_MS = 2_000;
 
 async function askNode(access: ClusterAccess, node: NodeId): Promise<NodeStatus | undefined> {
   try {
-    return decodeStatusAnswer(await access.link(node).call(VERB.STATUS, encodeStatusRequest(), { deadlineMs: STATUS_MS }));
+    return decodeStatusAnswer(
+      await access.link(node).call(VERB.STATUS, encodeStatusRequest(), { deadlineMs: STATUS_MS }),
+    );
   } catch {
     // a node that does not answer is shown as down: that is what a status is for
     return undefined;
@@ -26,7 +28,11 @@ function missingByNode(view: MapView, access: ClusterAccess): Map<NodeId, number
   return missing;
 }
 
-function countGroups(view: MapView, access: ClusterAccess, statuses: readonly (NodeStatus | undefined)[]): StatusReport['groups'] {
+function countGroups(
+  view: MapView,
+  access: ClusterAccess,
+  statuses: readonly (NodeStatus | undefined)[],
+): StatusReport['groups'] {
   const total = 2 ** view.map.groupBits;
   const counts = { whole: 0, degraded: 0, 'reads-only': 0, waiting: 0, lost: 0 };
   for (let number = 0; number < total; number++) {
@@ -44,7 +50,10 @@ function countGroups(view: MapView, access: ClusterAccess, statuses: readonly (N
   };
 }
 
-function nodeReport(access: ClusterAccess, options: { node: NodeId; status: NodeStatus | undefined; missing: number; rate: CatchUpRate }): NodeReport {
+function nodeReport(
+  access: ClusterAccess,
+  options: { node: NodeId; status: NodeStatus | undefined; missing: number; rate: CatchUpRate },
+): NodeReport {
   const { node, status, missing, rate } = options;
   const { view } = access.map;
   const down = view.down(node);

@@ -70,19 +70,28 @@ async function requireFreePort(host: string, port: number): Promise<void> {
     socket.once('error', () => resolve(false));
   });
   if (answered) {
-    throw new WebdfsError('BAD_CONFIG', `port ${port} on ${host} is taken by another program: stop it, or choose another with --port`);
+    throw new WebdfsError(
+      'BAD_CONFIG',
+      `port ${port} on ${host} is taken by another program: stop it, or choose another with --port`,
+    );
   }
 }
 
 /** What a node process is told on its command line; secrets stay in files and the environment. */
-export function nodeArguments(options: {
-  folder: string;
-  node: number;
-  host: string;
-  port: number;
-}): string[] {
+export function nodeArguments(options: { folder: string; node: number; host: string; port: number }): string[] {
   const { folder, node, host, port } = options;
-  return ['--data', nodeFolder(folder, node), '--id', String(node), '--cluster', folder, '--host', host, '--port', String(port)];
+  return [
+    '--data',
+    nodeFolder(folder, node),
+    '--id',
+    String(node),
+    '--cluster',
+    folder,
+    '--host',
+    host,
+    '--port',
+    String(port),
+  ];
 }
 
 /** A cluster on this machine: the supervisor's end of it. Disposing of it stops all nodes cleanly. */
@@ -150,7 +159,10 @@ async function allReady(processes: readonly NodeProcess[], options: ClusterOptio
     if (options.signal.aborted) throw new WebdfsError('CANCELLED', 'told to stop while starting');
     const failing = processes.find((process) => process.deathsBeforeReady >= MAX_EARLY_DEATHS);
     if (failing !== undefined) {
-      throw new WebdfsError('UNAVAILABLE', `node ${failing.node} ended ${MAX_EARLY_DEATHS} times before it was ready: see the log above`);
+      throw new WebdfsError(
+        'UNAVAILABLE',
+        `node ${failing.node} ended ${MAX_EARLY_DEATHS} times before it was ready: see the log above`,
+      );
     }
     await Promise.race([ready, sleep(options.clock, 200)]);
   }

@@ -64,7 +64,10 @@ function base64Md5(bytes: Uint8Array): string {
  * Uploads a stream of any length: in one request if it is short, else in parts, each tried again when the store asks for
  * it. A failed upload leaves no parts behind.
  */
-export async function upload(options: UploadOptions, source: AsyncIterable<Uint8Array>): Promise<{ etag: string; size: number }> {
+export async function upload(
+  options: UploadOptions,
+  source: AsyncIterable<Uint8Array>,
+): Promise<{ etag: string; size: number }> {
   const parts = inParts(source);
   const first = await parts.next();
   if (first.done === true) throw new WebdfsError('INVALID', 'nothing to upload');
@@ -101,15 +104,27 @@ async function uploadParts(
   parts: AsyncIterable<Uint8Array>,
 ): Promise<{ etag: string; size: number }> {
   const { bucket, key } = options;
-  const created = await persist(options, { method: 'POST', bucket, key, query: { uploads: '' }, headers: options.headers ?? {} });
+  const created = await persist(options, {
+    method: 'POST',
+    bucket,
+    key,
+    query: { uploads: '' },
+    headers: options.headers ?? {},
+  });
   const uploadId = textOf(created.body, 'UploadId') ?? '';
   try {
     const sent = await sendParts(options, uploadId, parts);
-    const list = sent.etags.map((etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${etag}</ETag></Part>`);
+    const list = sent.etags.map(
+      (etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
+    );
     const body = new TextEncoder().encode(`<CompleteMultipartUpload>${list.join('')}</CompleteMultipartUpload>`);
     const done = await persist(options, { method: 'POST', bucket, key, query: { uploadId }, body });
     const etag = textOf(done.body, 'ETag');
-    if (etag === undefined) throw new WebdfsError('UNAVAILABLE', `complete s3://${bucket}/${key}: ${textOf(done.body, 'Message') ?? 'no ETag'}`);
+    if (etag === undefined)
+      throw new WebdfsError(
+        'UNAVAILABLE',
+        `complete s3://${bucket}/${key}: ${textOf(done.body, 'Message') ?? 'no ETag'}`,
+      );
     return { etag: etag.replaceAll('"', ''), size: sent.size };
   } catch (error) {
     await options.client.call({ method: 'DELETE', bucket, key, query: { uploadId } }).catch(() => undefined);

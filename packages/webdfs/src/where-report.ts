@@ -47,7 +47,11 @@ function roleOf(view: MapView, group: GroupKey, node: NodeId): CopyReport['role'
 const CHECKSUMS = { intact: 'good', damaged: 'bad', absent: 'unknown' } as const;
 
 /** Asks one node about many things; what cannot be asked is told as a problem. */
-async function askNode(access: ClusterAccess, node: NodeId, items: readonly VerifyItem[]): Promise<(VerifyResult | string)[]> {
+async function askNode(
+  access: ClusterAccess,
+  node: NodeId,
+  items: readonly VerifyItem[],
+): Promise<(VerifyResult | string)[]> {
   const results: (VerifyResult | string)[] = [];
   for (let at = 0; at < items.length; at += ITEMS_PER_CALL) {
     const part = items.slice(at, at + ITEMS_PER_CALL);
@@ -87,7 +91,11 @@ async function inspect(access: ClusterAccess, view: MapView, things: readonly Th
   const answers = new Map<Thing, Map<NodeId, VerifyResult | string>>();
   await Promise.all(
     Array.from(byNode, async ([node, asked]) => {
-      const results = await askNode(access, node, asked.map((thing) => thing.item));
+      const results = await askNode(
+        access,
+        node,
+        asked.map((thing) => thing.item),
+      );
       for (const [index, thing] of asked.entries()) {
         const known = answers.get(thing) ?? new Map<NodeId, VerifyResult | string>();
         answers.set(thing, known.set(node, results[index] ?? 'no answer'));
@@ -110,7 +118,15 @@ function isSound(view: MapView, place: PlaceReport, group: GroupKey): boolean {
   return place.copies.every((copy) => copy.checksum === 'good' && copy.version === place.copies[0]!.version);
 }
 
-function stepsOf(options: { view: MapView; bucketId: number; key: string; thing: Thing; hash: number; blocks: number; shown: number }): string[] {
+function stepsOf(options: {
+  view: MapView;
+  bucketId: number;
+  key: string;
+  thing: Thing;
+  hash: number;
+  blocks: number;
+  shown: number;
+}): string[] {
   const { view, thing, hash } = options;
   const { map } = view;
   const group = view.group(thing.item);
@@ -121,7 +137,11 @@ function stepsOf(options: { view: MapView; bucketId: number; key: string; thing:
     `The first ${map.groupBits} bits of it name group ${thing.item.group} of ${2 ** map.groupBits}.`,
     `${placed}${group.overridden ? '; the map has an override for it' : ''}.`,
     `In sync at epoch ${view.revision}: nodes ${names === '' ? 'none' : names}; ballot ${group.ballot}.`,
-    ...(options.blocks > 0 ? [`Its bytes lie in ${options.blocks} blocks of up to ${BLOCK_BYTES / 1024 / 1024} MiB, each in a group of its own.`] : []),
+    ...(options.blocks > 0
+      ? [
+          `Its bytes lie in ${options.blocks} blocks of up to ${BLOCK_BYTES / 1024 / 1024} MiB, each in a group of its own.`,
+        ]
+      : []),
     ...(options.shown < options.blocks ? [`Only the first ${options.shown} blocks were verified.`] : []),
   ];
 }
@@ -155,7 +175,15 @@ export async function whereReport(access: ClusterAccess, bucketName: string, key
     size,
     etag: etagOf(answer.summary),
     epoch: view.revision,
-    steps: stepsOf({ view, bucketId: bucket.id, key, thing: things[0]!, hash: hash.high, blocks: blocks.length, shown: shown.length }),
+    steps: stepsOf({
+      view,
+      bucketId: bucket.id,
+      key,
+      thing: things[0]!,
+      hash: hash.high,
+      blocks: blocks.length,
+      shown: shown.length,
+    }),
     places,
     sound: places.every((place, index) => isSound(view, place, things[index]!.item)),
   };

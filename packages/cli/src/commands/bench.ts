@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { systemClock, SystemRandom } from '@webdfs/base';
 import { benchObjects, type MeasuredTarget, type ObjectReport, type ObjectRow } from '@webdfs/bench';
 import { credentialsFrom, type RunningCluster, startCluster } from '@webdfs/webdfs';
-import { type Arguments, type Command, EXIT, UsageError } from '../command.ts';
+import { type Arguments, type Command, UsageError } from '../command.ts';
 import { clusterDefaults } from '../cluster-defaults.ts';
 import { formatBytes, formatTable, printJson, printLine, type Terminal } from '../terminal.ts';
 
@@ -44,7 +44,8 @@ function peerOf(text: string): MeasuredTarget {
 
 function numbersOf(text: string | undefined, fallback: readonly number[]): number[] {
   const numbers = text === undefined ? [...fallback] : text.split(',').map(Number);
-  if (numbers.some((number) => !Number.isInteger(number) || number < 1)) throw new UsageError(`expected whole numbers, got ${text}`);
+  if (numbers.some((number) => !Number.isInteger(number) || number < 1))
+    throw new UsageError(`expected whole numbers, got ${text}`);
   return numbers;
 }
 
@@ -80,8 +81,18 @@ function reportText(report: ObjectReport): string {
   ].join('\n');
 }
 
-async function ownTarget(terminal: Terminal, folder: string): Promise<{ target: MeasuredTarget; cluster: RunningCluster }> {
-  const cluster = await startCluster({ ...(await clusterDefaults(terminal)), folder, nodes: 3, replicas: 3, placement: 'wrd', buckets: [] });
+async function ownTarget(
+  terminal: Terminal,
+  folder: string,
+): Promise<{ target: MeasuredTarget; cluster: RunningCluster }> {
+  const cluster = await startCluster({
+    ...(await clusterDefaults(terminal)),
+    folder,
+    nodes: 3,
+    replicas: 3,
+    placement: 'wrd',
+    buckets: [],
+  });
   const target: MeasuredTarget = {
     name: 'webdfs',
     endpoint: cluster.endpoint,
@@ -91,7 +102,12 @@ async function ownTarget(terminal: Terminal, folder: string): Promise<{ target: 
   return { target, cluster };
 }
 
-async function measureAll(args: Arguments, terminal: Terminal, own: MeasuredTarget, peers: readonly MeasuredTarget[]): Promise<number> {
+async function measureAll(
+  args: Arguments,
+  terminal: Terminal,
+  own: MeasuredTarget,
+  peers: readonly MeasuredTarget[],
+): Promise<number> {
   const quick = args.flag('quick');
   const report = await benchObjects({
     targets: [own, ...peers],
@@ -135,8 +151,14 @@ export const bench: Command = {
     const endpoint = args.text('endpoint');
     if (endpoint !== undefined) {
       const credentials = credentialsFrom(terminal.environment);
-      if (credentials === undefined) throw new UsageError('--endpoint needs WEBDFS_ACCESS_KEY_ID and WEBDFS_SECRET_ACCESS_KEY');
-      return await measureAll(args, terminal, { name: 'webdfs', endpoint, ...credentials, pids: async () => [] }, peers);
+      if (credentials === undefined)
+        throw new UsageError('--endpoint needs WEBDFS_ACCESS_KEY_ID and WEBDFS_SECRET_ACCESS_KEY');
+      return await measureAll(
+        args,
+        terminal,
+        { name: 'webdfs', endpoint, ...credentials, pids: async () => [] },
+        peers,
+      );
     }
     const folder = await mkdtemp(join(args.text('data') ?? tmpdir(), 'webdfs-bench-'));
     try {

@@ -8,8 +8,9 @@ import { formatBytes, printJson, printLine } from '../terminal.ts';
 export const fsck: Command = {
   name: 'fsck',
   usage: 'fsck --data FOLDER',
-  summary: "Reads and verifies the store of a stopped node; --rebuild-index makes its index anew from the volumes.",
-  details: 'FOLDER is a node\'s own, such as ./webdfs-data/node-1. Ends with 0 if nothing is damaged, with 1 if something is.',
+  summary: 'Reads and verifies the store of a stopped node; --rebuild-index makes its index anew from the volumes.',
+  details:
+    "FOLDER is a node's own, such as ./webdfs-data/node-1. Ends with 0 if nothing is damaged, with 1 if something is.",
   options: { data: { type: 'string' }, 'rebuild-index': { type: 'boolean' } },
   async run(args, terminal) {
     const folder = args.text('data');
@@ -38,8 +39,14 @@ export const fsck: Command = {
       `node ${findings.node}: ${findings.entries} entries verified, ${findings.objects} objects, ${findings.blocks} blocks, ` +
         `${formatBytes(findings.liveBytes)} live of ${formatBytes(findings.volumeBytes)}`,
     );
-    for (const { volume, place, what } of findings.damage) printLine(terminal, `damaged: volume ${volume} at ${place}: ${what}`);
-    printLine(terminal, sound ? 'nothing is damaged' : 'damaged copies are not served; the node repairs them from the others once it runs');
+    for (const { volume, place, what } of findings.damage)
+      printLine(terminal, `damaged: volume ${volume} at ${place}: ${what}`);
+    printLine(
+      terminal,
+      sound
+        ? 'nothing is damaged'
+        : 'damaged copies are not served; the node repairs them from the others once it runs',
+    );
     return sound ? EXIT.OK : EXIT.FAILED;
   },
 };

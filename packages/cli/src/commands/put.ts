@@ -19,7 +19,14 @@ interface Job {
 async function putOne(client: S3Client, job: Job, terminal: Terminal, headers: Record<string, string>): Promise<void> {
   const progress = new Progress({ terminal, clock: systemClock, label: job.label, total: job.size });
   const done = await upload(
-    { client, clock: systemClock, ...job.target, headers, signal: terminal.signal, onSent: (bytes) => progress.add(bytes) },
+    {
+      client,
+      clock: systemClock,
+      ...job.target,
+      headers,
+      signal: terminal.signal,
+      onSent: (bytes) => progress.add(bytes),
+    },
     job.source,
   );
   progress.end();
@@ -60,7 +67,8 @@ export const put: Command = {
   options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r' }, type: { type: 'string' } },
   async run(args, terminal) {
     const [source, address, ...more] = args.positionals;
-    if (source === undefined || address === undefined || more.length > 0) throw new UsageError('usage: webdfs put FILE s3://BUCKET/KEY');
+    if (source === undefined || address === undefined || more.length > 0)
+      throw new UsageError('usage: webdfs put FILE s3://BUCKET/KEY');
     const target = parseAddress(address);
     const type = args.text('type');
     using client = await connect(args, terminal);

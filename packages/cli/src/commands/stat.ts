@@ -20,13 +20,15 @@ export const stat: Command = {
       key,
       headers: { 'x-amz-checksum-mode': 'ENABLED' },
     });
-    const extra = Object.entries(headers).filter(([name]) => /^(x-amz-(meta|checksum)-|cache-|content-(type|enc|lang|disp)|expires)/.test(name));
+    const extra = Object.entries(headers).filter(([name]) =>
+      /^(x-amz-(meta|checksum)-|cache-|content-(type|enc|lang|disp)|expires)/.test(name),
+    );
     const size = Number(headers['content-length'] ?? 0);
     const facts = {
       bucket,
       key,
       size,
-      etag: String(headers.etag ?? '').replaceAll('"', ''),
+      etag: (headers.etag ?? '').replaceAll('"', ''),
       modified: headers['last-modified'] ?? '',
       headers: Object.fromEntries(extra.map(([name, value]) => [name, String(value)])),
     };

@@ -8,7 +8,9 @@ function remark(node: NodeReport): string {
   if (node.reason !== undefined) remarks.push(node.reason);
   if (node.catchingUp !== undefined) {
     const { groupsLeft, bytesPerSecond, secondsLeft } = node.catchingUp;
-    remarks.push(`catching up: ${groupsLeft} groups left, ${formatBytes(bytesPerSecond)}/s, ${formatDuration(secondsLeft)}`);
+    remarks.push(
+      `catching up: ${groupsLeft} groups left, ${formatBytes(bytesPerSecond)}/s, ${formatDuration(secondsLeft)}`,
+    );
   }
   if (node.full === true) remarks.push('disk full: free space or it takes no more');
   if ((node.damaged ?? 0) > 0) remarks.push(`${node.damaged} damaged places`);

@@ -25,7 +25,10 @@ function announce(cluster: RunningCluster, terminal: Terminal): void {
     '',
     `  access key  ${accessKeyId}`,
     `  secret key  ${secretAccessKey}`,
-    `  nodes       ${cluster.nodes().map((node) => `${node.id} (pid ${node.pid})`).join(', ')}`,
+    `  nodes       ${cluster
+      .nodes()
+      .map((node) => `${node.id} (pid ${node.pid})`)
+      .join(', ')}`,
     `  data        ${cluster.folder}`,
     '',
     'Try it:',
@@ -66,7 +69,8 @@ export const up: Command = {
     if (args.positionals.length > 0) throw new UsageError(`up takes no ${args.positionals[0]}`);
     const nodes = args.count('nodes', 3, { least: 1, most: 64 });
     const replicas = args.count('replicas', Math.min(3, nodes), { least: 1, most: 8 });
-    if (replicas > nodes) throw new UsageError(`--replicas ${replicas} needs at least ${replicas} nodes, there are ${nodes}`);
+    if (replicas > nodes)
+      throw new UsageError(`--replicas ${replicas} needs at least ${replicas} nodes, there are ${nodes}`);
     const port = args.count('port', 9000, { least: 1, most: 65_535 });
     const cluster = await startCluster({
       ...(await clusterDefaults(terminal, port)),
@@ -84,7 +88,8 @@ export const up: Command = {
     try {
       announce(cluster, terminal);
       await cluster.ended;
-      if (!terminal.signal.aborted) throw new WebdfsError('UNAVAILABLE', 'the cluster has stopped by itself: see the log above');
+      if (!terminal.signal.aborted)
+        throw new WebdfsError('UNAVAILABLE', 'the cluster has stopped by itself: see the log above');
     } finally {
       await cluster[Symbol.asyncDispose]();
     }
