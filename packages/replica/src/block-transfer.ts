@@ -34,7 +34,7 @@ export async function serveBlock(
   if (end > source.size || read.offset > end) {
     throw new WebdfsError('RANGE_NOT_SATISFIABLE', `block has ${source.size} bytes, asked for ${read.offset}..${end}`);
   }
-  for (let at = read.offset; at < end; ) {
+  for (let at = read.offset; at < end;) {
     options.context.signal.throwIfAborted();
     const length = Math.min(READ_BYTES - (at % READ_BYTES), end - at);
     const bytes = new Uint8Array(length);
@@ -64,12 +64,7 @@ function sourceOf(store: Store, { policy, group, id }: ReadBlockHead, staged: bo
  *
  * @throws CHECKSUM_MISMATCH if that node has others, or the link's errors
  */
-export async function copyBlock(
-  store: Store,
-  link: Link,
-  entry: LogEntry,
-  signal?: AbortSignal,
-): Promise<void> {
+export async function copyBlock(store: Store, link: Link, entry: LogEntry, signal?: AbortSignal): Promise<void> {
   const group: GroupKey = { policy: entry.policy, group: entry.group };
   const head = encodeReadBlock({ ...group, id: entry.key, offset: 0, length: 0 }, 0);
   const options = signal === undefined ? { deadlineMs: DEADLINE_MS } : { deadlineMs: DEADLINE_MS, signal };

@@ -48,6 +48,7 @@ export function dependsOnState(request: WriteRequest): boolean {
  */
 export function checkShape(request: WriteRequest): void {
   const isPut = request.kind === 'put';
+  checkSizes(request, isPut);
   if (request.requestId.length !== REQUEST_ID_BYTES) {
     throw new WebdfsError('INVALID', `request id of ${request.requestId.length} bytes`);
   }
@@ -58,6 +59,9 @@ export function checkShape(request: WriteRequest): void {
     throw new WebdfsError('TOO_LARGE', `key of ${request.key.length} bytes, 1..${MAX_KEY_BYTES}`);
   }
   if (!isPut && request.closes !== undefined) throw new WebdfsError('INVALID', 'a delete closes no other key');
+}
+
+function checkSizes(request: WriteRequest, isPut: boolean): void {
   const meta = REQUEST_ID_BYTES + SUMMARY_BYTES + 2 + (request.closes?.length ?? 0) + request.owner.length;
   if (meta > MAX_META_BYTES) throw new WebdfsError('TOO_LARGE', `${meta} bytes of metadata, limit ${MAX_META_BYTES}`);
   const limit = isPut ? MAX_RECORD_BODY : 0;
@@ -75,7 +79,8 @@ export function conditionFails(conditions: Conditions, row: RecordRow | undefine
   const { ifMatch, ifNoneMatch } = conditions;
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined;
   const etag = row === undefined ? undefined : etagOf(row.summary);
-  const matches = (tags: readonly string[]): boolean => etag !== undefined && (tags.includes('*') || tags.includes(etag));
+  const matches = (tags: readonly string[]): boolean =>
+    etag !== undefined && (tags.includes('*') || tags.includes(etag));
   const details = { exists: row !== undefined };
   if (ifMatch !== undefined && !matches(ifMatch)) {
     return new WebdfsError('PRECONDITION_FAILED', `If-Match: the ETag is ${etag ?? 'none'}`, { details });
@@ -144,4 +149,3 @@ export function ownerOf(meta: Uint8Array, closes: boolean): Uint8Array {
   if (!closes) return meta.subarray(at);
   return meta.subarray(at + 2 + (meta[at]! | (meta[at + 1]! << 8)));
 }
-

@@ -12,7 +12,13 @@ import type { LocalMap, NodeLease } from '@webdfs/cluster';
 import { hashKey } from '@webdfs/placement';
 import type { LogEntry, Store } from '@webdfs/store';
 import type { CallContext, Incoming, Link, Message, Outgoing } from '@webdfs/wire';
-import { decodePutBlock, decodeReadBlock, encodePutBlockAnswer, packBlockOwner, type PutBlockHead } from './block-codec.ts';
+import {
+  decodePutBlock,
+  decodeReadBlock,
+  encodePutBlockAnswer,
+  packBlockOwner,
+  type PutBlockHead,
+} from './block-codec.ts';
 import { copyBlock, fromAny, serveBlock } from './block-transfer.ts';
 import { serveEntries } from './entry-fetch.ts';
 import { countGroups, type GroupCounts } from './group-counts.ts';
@@ -207,7 +213,8 @@ export class ReplicaEngine implements ReplicaHost {
     if (verb === VERB.PUT_BLOCK) return await this.#putBlock(message, body, context);
     if (verb !== VERB.STAGE) throw new WebdfsError('UNSUPPORTED', `no verb ${verb} at node ${this.self}`);
     const stage = decodeStage(message);
-    if (this.store.facts().full) throw new WebdfsError('DISK_FULL', `the disk of node ${this.self} takes no more bytes`);
+    if (this.store.facts().full)
+      throw new WebdfsError('DISK_FULL', `the disk of node ${this.self} takes no more bytes`);
     await stageBody(stage, body, context, this.#pipeline);
     return STAGED_ANSWER;
   }

@@ -88,6 +88,26 @@ export type GroupEvent =
   | { readonly type: 'arrange'; readonly at: number }
   | { readonly type: 'tick'; readonly at: number };
 
+/** Events of changes, not of the daily writes; handled apart. */
+export type RareEvent = Extract<
+  GroupEvent,
+  { type: 'loaded' | 'fetched' | 'transaction' | 'learner-start' | 'learner-ready' | 'learner-failed' | 'arrange' }
+>;
+
+const RARE_EVENTS: ReadonlySet<GroupEvent['type']> = new Set<RareEvent['type']>([
+  'loaded',
+  'fetched',
+  'transaction',
+  'learner-start',
+  'learner-ready',
+  'learner-failed',
+  'arrange',
+]);
+
+export function isRareEvent(event: GroupEvent): event is RareEvent {
+  return RARE_EVENTS.has(event.type);
+}
+
 export type Effect =
   | { readonly type: 'send'; readonly to: NodeId; readonly message: ProtocolMessage }
   /** Answered by `durable`. */
@@ -125,6 +145,26 @@ export type Effect =
   | { readonly type: 'serving'; readonly serving: boolean }
   /** A tick is wanted at this time, if not sooner. */
   | { readonly type: 'wake'; readonly at: number };
+
+/** Effects of changes, not of the daily writes; performed apart. */
+export type RareEffect = Extract<
+  Effect,
+  { type: 'mark' | 'load' | 'fetch' | 'complain' | 'disk-is-old' | 'learner-refused' | 'learner-lost' }
+>;
+
+const RARE: ReadonlySet<Effect['type']> = new Set<RareEffect['type']>([
+  'mark',
+  'load',
+  'fetch',
+  'complain',
+  'disk-is-old',
+  'learner-refused',
+  'learner-lost',
+]);
+
+export function isRare(effect: Effect): effect is RareEffect {
+  return RARE.has(effect.type);
+}
 
 /** What a step may look at beside its state: all of it constant within one turn. */
 export interface StepContext {

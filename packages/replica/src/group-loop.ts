@@ -12,14 +12,14 @@ import {
 import { allGroups, type GroupView, type LocalMap, type MapView, type NodeLease, propose } from '@webdfs/cluster';
 import type { LogEntry, Store } from '@webdfs/store';
 import type { Link } from '@webdfs/wire';
-import { fetchTail } from './entry-fetch.ts';
-import type { Effect, GroupEvent, Outcome, Proposal, StepContext } from './events.ts';
-import { GroupDisk } from './group-disk.ts';
+import { type Effect, type GroupEvent, isRare, type Outcome, type Proposal, type StepContext } from './events.ts';
+import { GroupDisks } from './group-disks.ts';
 import { makeGroup, makeLearner } from './group-log.ts';
 import type { EngineHooks } from './hooks.ts';
 import { Patience } from './patience.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplicaParameters } from './parameters.ts';
+import { RareEffects } from './rare-effects.ts';
 import { RequestTable } from './request-table.ts';
 import { ServingWaits } from './serving-waits.ts';
 import type { GroupState } from './state.ts';
@@ -54,7 +54,8 @@ export class GroupLoop {
   /** What the steps may look at. */
   readonly context: StepContext;
   readonly #states = new Map<number, GroupState>();
-  readonly #disks = new Map<number, GroupDisk>();
+  readonly #disks: GroupDisks;
+  readonly #rare: RareEffects;
   readonly #opening = new Map<number, Promise<void>>();
   readonly #tickets = new Map<number, (outcome: Outcome) => void>();
   readonly #wheel: TickWheel<GroupState>;
@@ -73,13 +74,29 @@ export class GroupLoop {
     this.requests = new RequestTable({ entries: parameters.requestTableEntries, keepMs: parameters.retryKeepMs });
     this.outbox = new Outbox({ link: options.link, clock, session, postBytes: parameters.postBytes });
     this.waits = new ServingWaits(clock, parameters);
+    this.#rare = new RareEffects({
+      store,
+      link: options.link,
+      hooks: options.hooks,
+      log,
+      offer: (key, event) => this.offer(key, { ...event, at: this.now() }),
+      failed: (error) => this.#fatal(error),
+    });
+    this.#disks = new GroupDisks({
+      store,
+      clock,
+      obtain: options.obtain,
+      durable: (key, upTo) => this.offer(key, { type: 'durable', upTo, at: this.now() }),
+      failed: (error) => this.#fatal(error),
+    });
     this.patience = new Patience(map, parameters);
     this.#wheel = new TickWheel(clock, (states, at) => this.#tick(states, at));
     this.#transactor = new Transactor({
       map,
       clock,
       log,
-      outcome: ({ key, ballot, id }, outcome) => this.offer(key, { type: 'transaction', ballot, id, outcome, at: this.now() }),
+      outcome: ({ key, ballot, id }, outcome) =>
+        this.offer(key, { type: 'transaction', ballot, id, outcome, at: this.now() }),
     });
     this.context = {
       self: options.self,
@@ -164,7 +181,9 @@ export class GroupLoop {
       });
       if (state === undefined || this.#isStopped) {
         const details = { revision: this.context.revision() };
-        const error = new WebdfsError('NOT_PRIMARY', `node ${this.#options.self} does not hold this group`, { details });
+        const error = new WebdfsError('NOT_PRIMARY', `node ${this.#options.self} does not hold this group`, {
+          details,
+        });
         this.#answer(ticket, { type: 'refused', error });
       } else this.step(state, { type: 'proposal', proposal: make(ticket), at: this.now() });
     });
@@ -197,13 +216,14 @@ export class GroupLoop {
   #perform(state: GroupState, effect: Exclude<Effect, { type: 'revive' }>): void {
     const { store, hooks } = this.#options;
     const { key } = state;
+    if (isRare(effect)) return this.#rare.perform(key, effect);
     switch (effect.type) {
       case 'send':
         return this.outbox.send(effect.to, effect.message);
       case 'append':
-        return this.#disk(key).append(effect.entry);
+        return this.#disks.of(key).append(effect.entry);
       case 'cut':
-        return this.#disk(key).cut(effect.after, effect.below);
+        return this.#disks.of(key).cut(effect.after, effect.below);
       case 'apply':
         return store.commit(key, effect.upTo);
       case 'answer':
@@ -217,59 +237,7 @@ export class GroupLoop {
         const { ballot, id, plan } = effect;
         return this.#transactor.propose({ key, ballot, id, plan, revision: this.context.revision() });
       }
-      default:
-        return this.#performRare(state, effect);
     }
-  }
-
-  #performRare(
-    state: GroupState,
-    effect: Extract<
-      Effect,
-      { type: 'mark' | 'load' | 'fetch' | 'complain' | 'disk-is-old' | 'learner-refused' | 'learner-lost' }
-    >,
-  ): void {
-    const { store, hooks, log } = this.#options;
-    const { key } = state;
-    switch (effect.type) {
-      case 'mark':
-        this.#later(store.mark(key, effect.mark), () => this.offer(key, { type: 'marked', at: this.now() }));
-        return;
-      case 'load':
-        this.#later(store.pending(key), (entries) => {
-          this.offer(key, { type: 'loaded', ballot: effect.ballot, entries, at: this.now() });
-        });
-        return;
-      case 'fetch':
-        void this.#fetch(key, effect);
-        return;
-      case 'complain':
-        log.warn('member does not follow', { policy: key.policy, group: key.group, node: effect.node, what: effect.what });
-        return hooks.complain?.(key, effect.node, effect.what);
-      case 'disk-is-old':
-        log.error('this disk lacks committed entries', { policy: key.policy, group: key.group, commit: effect.commit });
-        return hooks.diskIsOld?.(key);
-      case 'learner-refused':
-        return hooks.learnerRefused?.(key, effect.node);
-      case 'learner-lost':
-        return hooks.learnerLost?.(key, effect.node, effect.why);
-    }
-  }
-
-  async #fetch(key: GroupKey, effect: Extract<Effect, { type: 'fetch' }>): Promise<void> {
-    const { ballot, from, after, upTo } = effect;
-    let entries: readonly LogEntry[] = [];
-    try {
-      entries = await fetchTail(this.#options.link(from), key, { after, upTo });
-    } catch (error) {
-      if (!(error instanceof WebdfsError)) throw error;
-    }
-    this.offer(key, { type: 'fetched', ballot, entries, at: this.now() });
-  }
-
-  /** The disk's answer, or its end. */
-  #later<Value>(promise: Promise<Value>, then: (value: Value) => void): void {
-    void promise.then(then, (error: unknown) => this.#fatal(error));
   }
 
   #fatal(error: unknown): void {
@@ -282,21 +250,6 @@ export class GroupLoop {
     const answer = this.#tickets.get(ticket);
     this.#tickets.delete(ticket);
     answer?.(outcome);
-  }
-
-  #disk(key: GroupKey): GroupDisk {
-    const number = groupNumber(key);
-    let disk = this.#disks.get(number);
-    if (disk === undefined) {
-      const { store, clock, obtain } = this.#options;
-      const durable = (upTo: number): void => {
-        if (this.#disks.get(number) === disk) this.offer(key, { type: 'durable', upTo, at: this.now() });
-      };
-      const news = { durable, failed: (error: unknown) => this.#fatal(error) };
-      disk = new GroupDisk({ store, key, clock, obtain, news });
-      this.#disks.set(number, disk);
-    }
-    return disk;
   }
 
   /** Asked of the store at most every 100 ms. */
@@ -312,7 +265,8 @@ export class GroupLoop {
   #tick(states: readonly GroupState[], at: number): void {
     this.checkSession();
     for (const state of states) {
-      if (this.#states.get(groupNumber(state.key)) === state && state.wakeAt <= at) this.step(state, { type: 'tick', at });
+      if (this.#states.get(groupNumber(state.key)) === state && state.wakeAt <= at)
+        this.step(state, { type: 'tick', at });
     }
   }
 
@@ -339,7 +293,7 @@ export class GroupLoop {
 
   /** Entries that the disk was not given were not acknowledged either: a new ballot decides about them. */
   #withdraw(state: GroupState): void {
-    const first = this.#disks.get(groupNumber(state.key))?.withdraw();
+    const first = this.#disks.withdraw(state.key);
     if (first !== undefined) this.step(state, { type: 'withdrawn', last: first - 1, at: this.now() });
   }
 
@@ -347,31 +301,22 @@ export class GroupLoop {
     const number = groupNumber(key);
     if (this.#opening.has(number)) return;
     const log = this.#options.store.log(key);
-    if (log.last === log.commit && !this.#disks.has(number)) return this.#begin(key, []);
+    if (log.last === log.commit && !this.#disks.has(key)) return this.#begin(key, []);
     const opening = this.#openSlowly(key).catch((error: unknown) => this.#fatal(error));
     this.#opening.set(number, opening);
   }
 
   async #openSlowly(key: GroupKey): Promise<void> {
-    const number = groupNumber(key);
-    await this.#diskIsIdle(number);
+    await this.#disks.quiet(key);
     const pending = await this.#options.store.pending(key);
-    this.#opening.delete(number);
+    this.#opening.delete(groupNumber(key));
     if (!this.#isStopped) this.#begin(key, pending);
   }
 
   /** Resolves when nothing of a group that this node left is on its way to the disk. */
   async quiet(key: GroupKey): Promise<void> {
-    const number = groupNumber(key);
-    await this.#opening.get(number);
-    if (this.state(key) === undefined) await this.#diskIsIdle(number);
-  }
-
-  async #diskIsIdle(number: number): Promise<void> {
-    while (this.#disks.get(number)?.isIdle === false) {
-      await new Promise<void>((resolve) => void this.#options.clock.after(10, resolve));
-    }
-    this.#disks.delete(number);
+    await this.#opening.get(groupNumber(key));
+    if (this.state(key) === undefined) await this.#disks.quiet(key);
   }
 
   /**
@@ -392,7 +337,7 @@ export class GroupLoop {
     if (before?.syncedIn === ballot && before.base === base.sequence) return;
     if (before !== undefined) this.#close(before);
     await this.#opening.get(number);
-    await this.#diskIsIdle(number);
+    await this.#disks.quiet(key);
     if (!asIs) {
       await store.mark(key, { role: 'learner', syncedIn: ballot });
       await store.rebase(key, base.sequence, base.ballot);
@@ -453,4 +398,3 @@ function planOrNothing(
     throw error;
   }
 }
-

@@ -2,6 +2,15 @@ import type { NodeId, Revision } from '@webdfs/base';
 import { type GroupView, revisionOf } from '@webdfs/cluster';
 import type { ProtocolMessage } from './messages.ts';
 
+/** What only the primary of a group says, to its members and its learner. */
+export const FROM_PRIMARY: ReadonlySet<ProtocolMessage['type']> = new Set([
+  'query',
+  'sync',
+  'append',
+  'commit',
+  'lost',
+]);
+
 /**
  * L5: what a node does with a message, by its own map alone.
  *
@@ -23,31 +32,14 @@ export interface Judging {
 }
 
 export function judge(message: ProtocolMessage, { self, from, revision, view }: Judging): Judgement {
-  if (message.type === 'stale') return 'catch-up';
-  if (message.ballot !== view.ballot) {
-    if (revisionOf(message.ballot) > revision) return 'newer';
-    // Whatever this node served before, its map shows that ballot or a later configuration.
-    if (message.type === 'release') return 'released';
-    return isQuestion(message) ? 'stale' : 'drop';
-  }
-  switch (message.type) {
-    case 'query':
-    case 'sync':
-    case 'append':
-    case 'commit':
-    case 'lost':
-      return view.primary === from && from !== self ? 'take' : 'drop';
-    case 'release':
-      return 'released';
-    case 'tail':
-    case 'ack':
-    case 'not-synced':
-    case 'released':
-      return view.primary === self ? 'take' : 'drop';
-  }
-}
-
-/** Only what a primary says is answered with a refusal: refusals of refusals would never end. */
-function isQuestion({ type }: ProtocolMessage): boolean {
-  return type === 'query' || type === 'sync' || type === 'append' || type === 'commit';
+  const { type, ballot } = message;
+  if (type === 'stale') return 'catch-up';
+  if (ballot !== view.ballot && revisionOf(ballot) > revision) return 'newer';
+  // Whatever this node served before, its map shows that ballot or a later configuration.
+  if (type === 'release') return 'released';
+  const isSaidByPrimary = FROM_PRIMARY.has(type);
+  // Only what a primary says is answered with a refusal: refusals of refusals would never end.
+  if (ballot !== view.ballot) return isSaidByPrimary ? 'stale' : 'drop';
+  const isRight = isSaidByPrimary ? view.primary === from && from !== self : view.primary === self;
+  return isRight ? 'take' : 'drop';
 }

@@ -8,12 +8,7 @@ import type { GroupState } from './state.ts';
 export type FromPrimary = Extract<ProtocolMessage, { type: 'query' | 'sync' | 'append' | 'commit' | 'lost' }>;
 
 /** A member's part of the protocol: T1, T3, W6 and the commit point. */
-export function stepMember(
-  state: GroupState,
-  message: FromPrimary,
-  context: StepContext,
-  effects: Effect[],
-): void {
+export function stepMember(state: GroupState, message: FromPrimary, context: StepContext, effects: Effect[]): void {
   assert(message.ballot === state.view.ballot, 'a member takes messages of its map’s ballot only');
   switch (message.type) {
     case 'query':
@@ -71,7 +66,16 @@ function tellTail(state: GroupState, effects: Effect[]): void {
   if (view.primary === undefined) return;
   const runs = runsOf(state);
   const { commit, last, lastBallot } = state;
-  const tail = { type: 'tail', ...key, ballot: view.ballot, round: state.asked, commit, last, lastBallot, runs } as const;
+  const tail = {
+    type: 'tail',
+    ...key,
+    ballot: view.ballot,
+    round: state.asked,
+    commit,
+    last,
+    lastBallot,
+    runs,
+  } as const;
   effects.push({ type: 'send', to: view.primary, message: tail });
   state.asked = undefined;
 }

@@ -17,7 +17,8 @@ interface Turn {
 export function watchMembers(state: GroupState, primary: PrimaryState, turn: Turn): void {
   const { learnerMs } = turn.context.parameters;
   for (const member of primary.members.values()) {
-    if (!owes(state, primary, member) || turn.at < member.progressAt + turn.context.patienceMs(member.node, turn.at)) continue;
+    if (!owes(state, primary, member) || turn.at < member.progressAt + turn.context.patienceMs(member.node, turn.at))
+      continue;
     if (!tryDrop(state, primary, member.node, turn)) complain(primary, member.node, turn);
   }
   const { learner } = primary;
@@ -66,7 +67,11 @@ function transact(state: GroupState, primary: PrimaryState, change: MembershipCh
   return true;
 }
 
-export function onTransaction(state: GroupState, event: Extract<GroupEvent, { type: 'transaction' }>, turn: Turn): void {
+export function onTransaction(
+  state: GroupState,
+  event: Extract<GroupEvent, { type: 'transaction' }>,
+  turn: Turn,
+): void {
   const { primary } = state;
   if (primary === undefined || primary.ballot !== event.ballot || primary.transaction?.id !== event.id) return;
   // Unknown: both the old and the new set are waited for (W10). Done: the map's news ends this ballot.

@@ -1,4 +1,4 @@
-import { asGroupId, asPolicyId, type GroupKey, Reader, type Revision, unreachable, WebdfsError, Writer } from '@webdfs/base';
+import { asGroupId, asPolicyId, type GroupKey, Reader, type Revision, WebdfsError, Writer } from '@webdfs/base';
 import { KIND, type LogEntry, type LogKind } from '@webdfs/store';
 import type { Message } from '@webdfs/wire';
 import { Attachment, putBody, putSection, takeBody, takeSection } from './attachment.ts';
@@ -85,41 +85,6 @@ export function takeEntry(packed: Reader, attachment: Attachment, group: GroupKe
   };
 }
 
-function putFields(packed: Writer, message: ProtocolMessage, attached: Uint8Array[]): void {
-  switch (message.type) {
-    case 'query':
-      packed.u32(message.round);
-      return;
-    case 'tail':
-      packed.u32(message.round).u53(message.commit).u53(message.last).u53(message.lastBallot).u16(message.runs.length);
-      for (const run of message.runs) packed.u53(run.ballot).u53(run.last);
-      return;
-    case 'sync':
-      packed.u53(message.receiver).u53(message.after).u53(message.commit);
-      return;
-    case 'append':
-      packed.u53(message.commit);
-      putEntry(packed, message.entry, attached);
-      return;
-    case 'ack':
-      packed.u53(message.last).u53(message.expects ?? 0);
-      return;
-    case 'commit':
-    case 'lost':
-      packed.u53(message.commit);
-      return;
-    case 'stale':
-      packed.u53(message.revision);
-      return;
-    case 'not-synced':
-    case 'release':
-    case 'released':
-      return;
-    default:
-      unreachable(message);
-  }
-}
-
 function takeRuns(packed: Reader): Run[] {
   const count = packed.u16();
   if (count > MAX_RUNS) throw new WebdfsError('TOO_LARGE', `tail of ${count} runs, limit ${MAX_RUNS}`);
@@ -128,38 +93,73 @@ function takeRuns(packed: Reader): Run[] {
   return runs;
 }
 
-function takeFields(packed: Reader, attachment: Attachment, type: ProtocolMessage['type'], to: Addressed): ProtocolMessage {
-  switch (type) {
-    case 'query':
-      return { type, ...to, round: packed.u32() };
-    case 'tail': {
-      const round = packed.u32();
-      const commit = packed.u53();
-      const last = packed.u53();
-      const lastBallot = packed.u53();
-      return { type, ...to, round, commit, last, lastBallot, runs: takeRuns(packed) };
-    }
-    case 'sync':
-      return { type, ...to, receiver: packed.u53(), after: packed.u53(), commit: packed.u53() };
-    case 'append':
-      return { type, ...to, commit: packed.u53(), entry: takeEntry(packed, attachment, to) };
-    case 'ack': {
+/** How a message's own fields are written and read. */
+interface Layout<Message extends ProtocolMessage> {
+  put(packed: Writer, message: Message, attached: Uint8Array[]): void;
+  take(packed: Reader, to: Addressed, attachment: Attachment): Message;
+}
+
+const NOTHING = (): void => undefined;
+
+const LAYOUTS: { readonly [Type in ProtocolMessage['type']]: Layout<Extract<ProtocolMessage, { type: Type }>> } = {
+  query: {
+    put: (packed, { round }) => void packed.u32(round),
+    take: (packed, to) => ({ type: 'query', ...to, round: packed.u32() }),
+  },
+  tail: {
+    put(packed, { round, commit, last, lastBallot, runs }) {
+      packed.u32(round).u53(commit).u53(last).u53(lastBallot).u16(runs.length);
+      for (const run of runs) packed.u53(run.ballot).u53(run.last);
+    },
+    take(packed, to) {
+      const ends = { round: packed.u32(), commit: packed.u53(), last: packed.u53(), lastBallot: packed.u53() };
+      return { type: 'tail', ...to, ...ends, runs: takeRuns(packed) };
+    },
+  },
+  sync: {
+    put: (packed, { receiver, after, commit }) => void packed.u53(receiver).u53(after).u53(commit),
+    take: (packed, to) => ({ type: 'sync', ...to, receiver: packed.u53(), after: packed.u53(), commit: packed.u53() }),
+  },
+  append: {
+    put(packed, { commit, entry }, attached) {
+      packed.u53(commit);
+      putEntry(packed, entry, attached);
+    },
+    take: (packed, to, attachment) => ({
+      type: 'append',
+      ...to,
+      commit: packed.u53(),
+      entry: takeEntry(packed, attachment, to),
+    }),
+  },
+  ack: {
+    put: (packed, { last, expects }) => void packed.u53(last).u53(expects ?? 0),
+    take(packed, to) {
       const last = packed.u53();
       const expects = packed.u53();
-      return expects === 0 ? { type, ...to, last } : { type, ...to, last, expects };
-    }
-    case 'commit':
-    case 'lost':
-      return { type, ...to, commit: packed.u53() };
-    case 'stale':
-      return { type, ...to, revision: packed.u53() };
-    case 'not-synced':
-    case 'release':
-    case 'released':
-      return { type, ...to };
-    default:
-      return unreachable(type);
-  }
+      return expects === 0 ? { type: 'ack', ...to, last } : { type: 'ack', ...to, last, expects };
+    },
+  },
+  commit: {
+    put: (packed, { commit }) => void packed.u53(commit),
+    take: (packed, to) => ({ type: 'commit', ...to, commit: packed.u53() }),
+  },
+  lost: {
+    put: (packed, { commit }) => void packed.u53(commit),
+    take: (packed, to) => ({ type: 'lost', ...to, commit: packed.u53() }),
+  },
+  stale: {
+    put: (packed, { revision }) => void packed.u53(revision),
+    take: (packed, to) => ({ type: 'stale', ...to, revision: packed.u53() }),
+  },
+  'not-synced': { put: NOTHING, take: (_, to) => ({ type: 'not-synced', ...to }) },
+  release: { put: NOTHING, take: (_, to) => ({ type: 'release', ...to }) },
+  released: { put: NOTHING, take: (_, to) => ({ type: 'released', ...to }) },
+};
+
+/** The table has a layout for each type; that it is this message's own the compiler cannot see. */
+function layoutOf(type: ProtocolMessage['type']): Layout<ProtocolMessage> {
+  return LAYOUTS[type] as unknown as Layout<ProtocolMessage>;
 }
 
 type Addressed = GroupKey & { readonly ballot: number };
@@ -186,7 +186,7 @@ export class BatchWriter {
 
   add(message: ProtocolMessage): void {
     this.#packed.u8(NUMBER.get(message.type)!).u16(message.policy).u32(message.group).u53(message.ballot);
-    putFields(this.#packed, message, this.#bodies);
+    layoutOf(message.type).put(this.#packed, message, this.#bodies);
     if (message.type === 'append') this.#bodyBytes += message.entry.body.length;
     this.#count++;
   }
@@ -220,7 +220,7 @@ export function unpackBatch(message: Message): { session: Revision; messages: Pr
     const type = TYPES[packed.u8() - 1];
     if (type === undefined) throw new WebdfsError('CORRUPT', 'message of unknown type');
     const to = { policy: asPolicyId(packed.u16()), group: asGroupId(packed.u32()), ballot: packed.u53() };
-    messages.push(takeFields(packed, attachment, type, to));
+    messages.push(layoutOf(type).take(packed, to, attachment));
   }
   packed.end();
   attachment.end();

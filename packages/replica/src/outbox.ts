@@ -23,12 +23,7 @@ export class Outbox {
   posts = 0;
   messages = 0;
 
-  constructor(options: {
-    link: (node: NodeId) => Link;
-    clock: Clock;
-    session: () => Revision;
-    postBytes: number;
-  }) {
+  constructor(options: { link: (node: NodeId) => Link; clock: Clock; session: () => Revision; postBytes: number }) {
     this.#link = options.link;
     this.#clock = options.clock;
     this.#session = options.session;

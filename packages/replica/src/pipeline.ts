@@ -181,7 +181,11 @@ function nextInChain(stage: StageHead, context: CallContext, options: PipelineOp
   if (node === undefined) return undefined;
   const deadlineMs = Math.min(context.deadlineMs, DEADLINE_MS);
   const message = encodeStage({ ...stage, chain });
-  return new Follower(options.link(node).send(VERB.STAGE, message, { deadlineMs, signal: context.signal }), node, options);
+  return new Follower(
+    options.link(node).send(VERB.STAGE, message, { deadlineMs, signal: context.signal }),
+    node,
+    options,
+  );
 }
 
 export const STAGED_ANSWER: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTACHMENT };

@@ -38,7 +38,13 @@ export function onProposal(state: GroupState, proposal: Proposal, turn: Turn): v
   const busy = noRoom(state, primary, turn.context);
   if (busy !== undefined) return refuse(proposal, busy, turn);
   if (proposal.type === 'block' && turn.context.full()) return refuse(proposal, diskFull(), turn);
-  propose(state, primary, proposal, { draft: draftOf(proposal), touches: touchesBy(proposal), replaced: undefined }, turn);
+  propose(
+    state,
+    primary,
+    proposal,
+    { draft: draftOf(proposal), touches: touchesBy(proposal), replaced: undefined },
+    turn,
+  );
 }
 
 function refuse(proposal: Proposal, error: WebdfsError, { effects }: Turn): void {
@@ -274,4 +280,3 @@ export function refuseAll(primary: PrimaryState, context: StepContext, effects: 
   for (const key of primary.keys.values()) waiting.push(...key.parked.map(({ ticket }) => ticket));
   for (const ticket of waiting) effects.push({ type: 'answer', ticket, outcome });
 }
-

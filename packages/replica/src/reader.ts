@@ -90,7 +90,9 @@ export class Reader {
       this.#repair(`r${row.volume}.${row.place}`, async () => this.#options.store.install(entry));
       return entry;
     } catch (error) {
-      throw new WebdfsError('CORRUPT', `record is damaged here, and nowhere else: ${messageOf(error)}`, { cause: error });
+      throw new WebdfsError('CORRUPT', `record is damaged here, and nowhere else: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
   }
 

@@ -49,11 +49,12 @@ export class ServingWaits {
   }
 
   changed(group: GroupKey): void {
-    for (const { wake } of [...(this.#groups.get(groupNumber(group)) ?? [])]) wake();
+    // A wait that is over leaves the set: it is walked as it was.
+    for (const { wake } of Array.from(this.#groups.get(groupNumber(group)) ?? [])) wake();
   }
 
   mapChanged(): void {
-    for (const waits of [...this.#groups.values()]) for (const { wake } of [...waits]) wake();
+    for (const waits of Array.from(this.#groups.values())) for (const { wake } of Array.from(waits)) wake();
   }
 
   stop(): void {

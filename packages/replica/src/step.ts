@@ -1,8 +1,10 @@
 import { assert, unreachable } from '@webdfs/base';
 import type { GroupView } from '@webdfs/cluster';
-import type { Effect, GroupEvent, StepContext } from './events.ts';
-import { memberDurable, stepMember } from './member.ts';
+import { type Effect, type GroupEvent, isRareEvent, type RareEvent, type StepContext } from './events.ts';
+import { FROM_PRIMARY } from './judge.ts';
+import { type FromPrimary, memberDurable, stepMember } from './member.ts';
 import { arrange, failLearner, onTransaction, readyLearner, startLearner } from './membership.ts';
+import type { ProtocolMessage } from './messages.ts';
 import { endPrimary, onAnswer, primaryDurable, tickPrimary } from './primary.ts';
 import { onProposal } from './proposals.ts';
 import type { GroupState } from './state.ts';
@@ -16,22 +18,34 @@ import { beginTakeover, onFetched, onLoaded, tryServe } from './takeover.ts';
  */
 export function stepGroup(state: GroupState, event: GroupEvent, context: StepContext, effects: Effect[]): void {
   const turn = { context, at: event.at, effects };
+  if (isRareEvent(event)) return onRare(state, event, turn);
   switch (event.type) {
     case 'view':
       return onView(state, event.view, turn);
     case 'message':
       return onMessage(state, event, turn);
+    case 'proposal':
+      return onProposal(state, event.proposal, turn);
     case 'durable':
     case 'marked':
     case 'withdrawn':
       memberDurable(state, event, context, effects);
       return primaryDurable(state, turn);
+    case 'tick':
+      state.wakeAt = Infinity;
+      if (state.primary !== undefined) tickPrimary(state, state.primary, turn);
+      return;
+    default:
+      unreachable(event);
+  }
+}
+
+function onRare(state: GroupState, event: RareEvent, turn: Turn): void {
+  switch (event.type) {
     case 'loaded':
       return onLoaded(state, event, turn);
     case 'fetched':
       return onFetched(state, event, turn);
-    case 'proposal':
-      return onProposal(state, event.proposal, turn);
     case 'transaction':
       return onTransaction(state, event, turn);
     case 'learner-start':
@@ -42,10 +56,6 @@ export function stepGroup(state: GroupState, event: GroupEvent, context: StepCon
       return failLearner(state, event.node, turn);
     case 'arrange':
       return arrange(state, turn);
-    case 'tick':
-      state.wakeAt = Infinity;
-      if (state.primary !== undefined) tickPrimary(state, state.primary, turn);
-      return;
     default:
       unreachable(event);
   }
@@ -74,26 +84,16 @@ function onView(state: GroupState, view: GroupView, turn: Turn): void {
 
 function onMessage(state: GroupState, event: Extract<GroupEvent, { type: 'message' }>, turn: Turn): void {
   const { message, from: node, session } = event;
-  switch (message.type) {
-    case 'query':
-    case 'sync':
-    case 'lost':
-      // A learner has no say in what the log is.
-      if (!state.view.inSync.includes(turn.context.self)) return;
-      return stepMember(state, message, turn.context, turn.effects);
-    case 'append':
-    case 'commit':
-      return stepMember(state, message, turn.context, turn.effects);
-    case 'tail':
-    case 'ack':
-    case 'not-synced':
-    case 'released':
-      return onAnswer(state, message, { node, session }, turn);
-    case 'release':
-    case 'stale':
-      // Judged by the map alone: judge.ts.
-      return;
-    default:
-      unreachable(message);
+  if (isSaidByPrimary(message)) {
+    // A learner takes the stream, but has no say in what the log is.
+    const isStream = message.type === 'append' || message.type === 'commit';
+    if (!isStream && !state.view.inSync.includes(turn.context.self)) return;
+    stepMember(state, message, turn.context, turn.effects);
+  } else if (message.type !== 'release' && message.type !== 'stale') {
+    onAnswer(state, message, { node, session }, turn);
   }
+}
+
+function isSaidByPrimary(message: ProtocolMessage): message is FromPrimary {
+  return FROM_PRIMARY.has(message.type);
 }

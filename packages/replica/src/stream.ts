@@ -97,7 +97,8 @@ export function onAcknowledged(
     if (receiver.sent < acked) receiver.sent = acked;
   }
   const { expects } = ack;
-  if (expects === undefined || expects > receiver.sent || expects <= receiver.acked || expects === receiver.rewound) return;
+  if (expects === undefined || expects > receiver.sent || expects <= receiver.acked || expects === receiver.rewound)
+    return;
   receiver.rewound = expects;
   receiver.sent = expects - 1;
 }

@@ -262,7 +262,14 @@ function levelMember(state: GroupState, primary: PrimaryState, member: MemberPro
   const after = commonEnd(Math.max(state.commit, tail.commit), ownEnd(state), tail);
   assert(after >= state.commit, 'a member holds what is committed (S3)');
   const { session: receiver } = member;
-  const message = { type: 'sync', ...state.key, ballot: primary.ballot, receiver, after, commit: state.commit } as const;
+  const message = {
+    type: 'sync',
+    ...state.key,
+    ballot: primary.ballot,
+    receiver,
+    after,
+    commit: state.commit,
+  } as const;
   turn.effects.push({ type: 'send', to: member.node, message });
   member.phase = 'sync';
   member.sent = after;

@@ -114,8 +114,11 @@ export class TestBed implements AsyncDisposable {
     });
     const peers = map.view.nodes().map((peer) => [peer, this.network.address(peer)] as const);
     transport.setPeers(new Map(peers.filter(([peer]) => peer !== id)));
-    const { parameters, link = (_: NodeId, plain: Link) => plain, store: lies = (_: NodeId, plain: Store) => plain } =
-      this.#options;
+    const {
+      parameters,
+      link = (_: NodeId, plain: Link) => plain,
+      store: lies = (_: NodeId, plain: Store) => plain,
+    } = this.#options;
     const complaints: NodeId[] = [];
     const hooks: EngineHooks = {
       complain: (_, peer) => void complaints.push(peer),
@@ -159,7 +162,10 @@ export class TestBed implements AsyncDisposable {
 
   async #register(id: NodeId): Promise<number> {
     const value = formatDocument({ pid: 1, startedMs: this.clock.now() });
-    const { revision } = await this.mapStore.transact({ compare: [], write: [{ type: 'put', key: liveKey(id), value }] });
+    const { revision } = await this.mapStore.transact({
+      compare: [],
+      write: [{ type: 'put', key: liveKey(id), value }],
+    });
     return revision;
   }
 
@@ -188,13 +194,11 @@ export class TestBed implements AsyncDisposable {
 
   /** Lets time pass until a promise has settled. */
   async until<Value>(promise: Promise<Value>, limitMs = 60_000): Promise<Value> {
-    let isSettled = false;
-    const settle = (): void => {
-      isSettled = true;
-    };
+    const settled = new Set<Promise<unknown>>();
+    const settle = (): unknown => settled.add(promise);
     promise.then(settle, settle);
-    for (let ms = 0; !isSettled && ms < limitMs; ms += 2) await this.pass(2);
-    if (!isSettled) throw new WebdfsError('TIMEOUT', `not settled within ${limitMs} ms of the test's clock`);
+    for (let ms = 0; settled.size === 0 && ms < limitMs; ms += 2) await this.pass(2);
+    if (settled.size === 0) throw new WebdfsError('TIMEOUT', `not settled within ${limitMs} ms of the test's clock`);
     return await promise;
   }
 
@@ -258,7 +262,12 @@ export function aKey(name: string): Uint8Array {
   return utf8(`\0\0\0\u0001${name}`);
 }
 
-export function aPut(bed: TestBed, name: string, body: Uint8Array | string, more: Partial<WriteRequest> = {}): WriteRequest {
+export function aPut(
+  bed: TestBed,
+  name: string,
+  body: Uint8Array | string,
+  more: Partial<WriteRequest> = {},
+): WriteRequest {
   const key = aKey(name);
   const { high: hashHigh, low: hashLow } = hashKey(key);
   const bytes = typeof body === 'string' ? utf8(body) : body;

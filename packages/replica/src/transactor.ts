@@ -104,7 +104,10 @@ export class Transactor {
         return done;
       } catch (error) {
         if (codeOf(error) === undefined) throw error;
-        this.#log.warn('change of configuration: outcome unknown', { changes: changes.length, error: messageOf(error) });
+        this.#log.warn('change of configuration: outcome unknown', {
+          changes: changes.length,
+          error: messageOf(error),
+        });
         if (!isTold) for (const change of changes) this.#outcome(change, 'unknown');
         isTold = true;
       }

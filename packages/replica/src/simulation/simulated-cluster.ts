@@ -17,6 +17,17 @@ export interface SimulationOptions {
   /** Odds of faults, 0 none, 1 the usual. */
   readonly faults?: number;
   readonly rules?: Partial<Rules>;
+  /** Bad days of one kind: primaries are cut off, and soon accused. */
+  readonly cutOffs?: boolean;
+}
+
+/** A learner that has the past. */
+interface Ready {
+  readonly primary: SimulatedNode;
+  readonly learner: SimulatedNode;
+  readonly ballot: number;
+  readonly run: number;
+  readonly session: Revision;
 }
 
 interface Post {
@@ -42,12 +53,13 @@ export class SimulatedCluster implements World {
   readonly nodes: SimulatedNode[] = [];
   readonly #random: SeededRandom;
   readonly #faults: number;
+  readonly #cutOffs: boolean;
   readonly #clients: SimulatedClient[] = [];
   #now = 1_000_000;
   #posts: Post[] = [];
   #later: { node: SimulatedNode; run: number; what: () => void }[] = [];
   #transactions: { node: SimulatedNode; run: number; effect: Extract<Effect, { type: 'transact' }> }[] = [];
-  #ready: { primary: SimulatedNode; learner: SimulatedNode; ballot: number; run: number; session: Revision }[] = [];
+  #ready: Ready[] = [];
   readonly #asked = new Map<number, SimulatedClient>();
   #ticket = 0;
   #complaints = new Set<NodeId>();
@@ -57,6 +69,7 @@ export class SimulatedCluster implements World {
   constructor(options: SimulationOptions) {
     this.#random = new SeededRandom(options.seed);
     this.#faults = options.faults ?? 1;
+    this.#cutOffs = options.cutOffs ?? false;
     this.rules = { ...KEPT, ...options.rules };
     this.parameters = { ...REPLICA_DEFAULTS, windowEntries: 8, learnerEntries: 16 };
     if (this.rules.noFence) this.parameters = { ...this.parameters, leaseMs: 0, marginMs: 0 };
@@ -140,7 +153,7 @@ export class SimulatedCluster implements World {
   /** One event. @throws BrokenInvariant when a check fails */
   step(): void {
     this.events++;
-    this.#now += this.#random.below(8) === 0 ? this.#random.below(300) : this.#random.below(6);
+    this.#now += this.#random.below(8) === 0 ? this.#random.below(this.#cutOffs ? 80 : 300) : this.#random.below(6);
     this.#tick();
     const dice = this.#random.below(100);
     if (dice < 44) for (let n = this.#random.below(4); n >= 0; n--) this.#deliver();
@@ -204,7 +217,8 @@ export class SimulatedCluster implements World {
       if (node.state !== undefined && node.state.wakeAt <= this.#now) node.step({ type: 'tick', at: this.#now });
       // The store ends leases by its own clock.
       const live = this.map.newest.live(node.id);
-      if (live !== undefined && this.#now >= node.renewedAt + REPLICA_DEFAULTS.leaseMs) this.map.remove(`live/${node.id}`);
+      if (live !== undefined && this.#now >= node.renewedAt + REPLICA_DEFAULTS.leaseMs)
+        this.map.remove(`live/${node.id}`);
     }
   }
 
@@ -254,7 +268,7 @@ export class SimulatedCluster implements World {
     node.renewedAt = this.#now;
     node.leaseUntil = 0;
     node.readTo(this.map.revision);
-    node.state?.primary === undefined && node.state !== undefined && this.#again(node);
+    if (node.state?.primary === undefined) this.#again(node);
   }
 
   /** The view may make it primary only now that it knows its session. */
@@ -309,16 +323,19 @@ export class SimulatedCluster implements World {
 
   /** R1 and L3, as reader.ts does it: looked up, then checked. */
   #readAt(node: SimulatedNode, key: Uint8Array, floor: number): boolean {
-    const primary = node.state?.primary;
     const sequence = node.disk.newest(key)?.sequence ?? 0;
-    const isMine = primary?.phase === 'serve' && node.map.group(GROUP).ballot === primary.ballot && node.holds;
-    const view = node.state?.view;
-    const isUncertain = view !== undefined && view.inSync.length < view.minCopies && (primary?.keys.size ?? 0) > 0;
-    if (!isMine || isUncertain) return false;
+    if (!this.#mayAnswer(node)) return false;
     this.checks.tell(node, sequence);
     this.checks.saw(key, sequence, floor);
     this.checks.reads++;
     return true;
+  }
+
+  #mayAnswer({ state, map, holds }: SimulatedNode): boolean {
+    if (state?.primary?.phase !== 'serve' || !holds) return false;
+    const { primary, view } = state;
+    if (map.group(GROUP).ballot !== primary.ballot) return false;
+    return view.inSync.length >= view.minCopies || primary.keys.size === 0;
   }
 
   #doLater(): void {
@@ -351,12 +368,14 @@ export class SimulatedCluster implements World {
 
   #count({ plan }: Extract<Effect, { type: 'transact' }>, done: boolean): void {
     if (!done) return;
-    if (plan.override.members.length < this.map.at(this.map.revision - 1).group(GROUP).inSync.length) this.counts.dropped++;
+    if (plan.override.members.length < this.map.at(this.map.revision - 1).group(GROUP).inSync.length)
+      this.counts.dropped++;
     else this.counts.joined++;
   }
 
   #misfortune(): void {
     const dice = this.#random.below(100);
+    if (this.#cutOffs && dice < 60) return dice < 30 ? this.#cutOff() : this.#judge(2);
     if (dice < 16) this.#crash();
     else if (dice < 22) this.#cutOff();
     else if (dice < 46) this.#restart();
@@ -374,11 +393,15 @@ export class SimulatedCluster implements World {
   }
 
   #cutOff(): void {
-    const node = this.#pick(this.nodes);
+    const primaries = this.nodes.filter(({ state }) => state?.primary?.phase === 'serve');
+    const node = this.#pick(this.#cutOffs && primaries.length > 0 ? primaries : this.nodes);
     if (node === undefined || !this.#chance(1)) return;
     this.counts.cutOff++;
     const from = this.#random.below(2) === 0 ? 'everybody' : 'the map';
     node.cutOff = { until: this.#now + 2_000 + this.#random.below(12_000), from };
+    const live = this.map.newest.live(node.id);
+    if (!this.#cutOffs || live === undefined || this.#random.below(2) === 0) return;
+    if (this.map.newest.group(GROUP).inSync.length > 2) this.#mark(node.id, live.session);
   }
 
   #restart(): void {
@@ -405,20 +428,27 @@ export class SimulatedCluster implements World {
     this.map.transact({ compare: [], write });
   }
 
-  /** The controller: marks who is lost or accused, calls back who is eligible (C2, C3, T7). */
+  /** The controller: marks who is lost or accused (C2, C3), else calls back who is eligible (T7). */
   #judge(odds: number): void {
     const { newest } = this.map;
-    const view = newest.group(GROUP);
-    for (const { id } of this.nodes) {
+    for (const id of newest.group(GROUP).inSync) {
       const live = newest.live(id);
-      const oddsOf = this.#node(id).isCutOffFrom('the map') ? 0.4 : 0.03;
-      const isAccused = this.#complaints.has(id) || this.#chance(oddsOf * odds);
-      if (view.inSync.includes(id) && (live === undefined || isAccused)) {
-        if (live !== undefined) this.counts.accused++;
-        return this.#mark(id, live?.session ?? 0);
-      }
+      if (live !== undefined && !this.#isAccused(id, odds)) continue;
+      if (live !== undefined) this.counts.accused++;
+      return this.#mark(id, live?.session ?? 0);
     }
     this.#complaints.clear();
+    this.#restore();
+  }
+
+  #isAccused(id: NodeId, odds: number): boolean {
+    const oddsOf = this.#node(id).isCutOffFrom('the map') ? 0.4 : 0.03;
+    return this.#complaints.has(id) || this.#chance(oddsOf * odds);
+  }
+
+  #restore(): void {
+    const { newest } = this.map;
+    const view = newest.group(GROUP);
     if (view.inSync.length >= view.minCopies) return;
     const nodes = view.eligible.filter((id) => newest.live(id) !== undefined);
     if (nodes.length === 0) return;
@@ -437,24 +467,19 @@ export class SimulatedCluster implements World {
   /** J1–J4, without the pages: a learner gets the past at once, and is ready some time later. */
   #learn(): void {
     const ready = this.#ready.shift();
-    if (ready !== undefined) {
-      const { primary, learner, ballot, run, session } = ready;
-      if (learner.run !== run || learner.session !== session || learner.state?.syncedIn !== ballot) {
-        primary.step({ type: 'learner-failed', node: learner.id, at: this.#now });
-      } else primary.step({ type: 'learner-ready', node: learner.id, at: this.#now });
-      return;
-    }
+    if (ready !== undefined) return this.#offer(ready);
     const primary = this.nodes.find(({ isUp, state }) => isUp && state?.primary?.phase === 'serve');
-    const state = primary?.state;
-    if (primary === undefined || state?.primary === undefined || state.primary.learner !== undefined) return;
-    const { view } = state;
+    const { view, primary: serving } = primary?.state ?? {};
+    if (primary === undefined || view === undefined || serving?.learner !== undefined) return;
     const candidates = view.goal.filter((id) => !view.inSync.includes(id) && this.#node(id).isUp);
     const id = this.#pick(candidates);
-    if (id === undefined) {
-      if (this.#random.below(2) === 0) primary.step({ type: 'arrange', at: this.#now });
-      return;
-    }
-    this.#startLearner(primary, this.#node(id));
+    if (id !== undefined) this.#startLearner(primary, this.#node(id));
+    else if (this.#random.below(2) === 0) primary.step({ type: 'arrange', at: this.#now });
+  }
+
+  #offer({ primary, learner, ballot, run, session }: Ready): void {
+    const isSame = learner.run === run && learner.session === session && learner.state?.syncedIn === ballot;
+    primary.step({ type: isSame ? 'learner-ready' : 'learner-failed', node: learner.id, at: this.#now });
   }
 
   #startLearner(primary: SimulatedNode, learner: SimulatedNode): void {

@@ -1,6 +1,20 @@
 import { assert, type NodeId, type Revision, WebdfsError } from '@webdfs/base';
-import { type MapSnapshot, type MembershipChange, propose, type Proposal as MembershipProposal, revisionOf } from '@webdfs/cluster';
-import type { Effect, GroupEvent, Outcome, Proposal, StepContext } from '../events.ts';
+import {
+  type MapSnapshot,
+  type MembershipChange,
+  propose,
+  type Proposal as MembershipProposal,
+  revisionOf,
+} from '@webdfs/cluster';
+import {
+  type Effect,
+  type GroupEvent,
+  isRare,
+  type Outcome,
+  type Proposal,
+  type RareEffect,
+  type StepContext,
+} from '../events.ts';
 import { makeGroup, makeLearner } from '../group-log.ts';
 import { judge } from '../judge.ts';
 import type { ProtocolMessage } from '../messages.ts';
@@ -124,7 +138,13 @@ export class SimulatedNode {
     if (state === undefined) {
       // What an earlier state had on its way settles first.
       if (!isMember || !this.disk.isIdle) return;
-      this.state = makeGroup({ key: GROUP, view, log: this.disk.log(), pending: this.disk.pending(), context: this.#context });
+      this.state = makeGroup({
+        key: GROUP,
+        view,
+        log: this.disk.log(),
+        pending: this.disk.pending(),
+        context: this.#context,
+      });
       this.step({ type: 'view', view, at: this.#world.now() });
       return;
     }
@@ -203,6 +223,7 @@ export class SimulatedNode {
 
   #perform(effect: Exclude<Effect, { type: 'revive' }>): void {
     const world = this.#world;
+    if (isRare(effect)) return this.#performRare(effect);
     switch (effect.type) {
       case 'send':
         return world.post(this, effect.to, effect.message);
@@ -210,26 +231,33 @@ export class SimulatedNode {
         return this.disk.push({ type: 'append', entry: effect.entry });
       case 'cut':
         return this.disk.push({ type: 'cut', after: effect.after, below: effect.below });
-      case 'mark':
-        return this.disk.push({ type: 'mark', mark: effect.mark });
       case 'apply':
         return this.disk.apply(effect.upTo);
       case 'answer':
         return world.answer(this, effect.ticket, effect.outcome);
+      case 'transact':
+        return world.transact(this, effect);
+      case 'serving':
+      case 'wake':
+        return;
+    }
+  }
+
+  #performRare(effect: RareEffect): void {
+    const world = this.#world;
+    switch (effect.type) {
+      case 'mark':
+        return this.disk.push({ type: 'mark', mark: effect.mark });
       case 'load':
         return world.later(this, () => {
           this.step({ type: 'loaded', ballot: effect.ballot, entries: this.disk.pending(), at: world.now() });
         });
       case 'fetch':
         return world.fetch(this, effect);
-      case 'transact':
-        return world.transact(this, effect);
       case 'complain':
       case 'disk-is-old':
       case 'learner-lost':
         return world.notice(this, effect);
-      case 'serving':
-      case 'wake':
       case 'learner-refused':
         return;
     }

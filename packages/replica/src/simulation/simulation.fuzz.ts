@@ -15,7 +15,7 @@ const sums = { events: 0, acknowledged: 0, reads: 0, entries: 0, unanswered: 0 }
 const counts: Record<string, number> = {};
 for (let i = 0; i < runs; i++) {
   const seed = (first + i) >>> 0;
-  const cluster = new SimulatedCluster({ seed, nodes: 3 + (seed % 3), clients: 1 + (seed % 4) });
+  const cluster = new SimulatedCluster({ seed, nodes: 3 + (seed % 3), clients: 1 + (seed % 4), cutOffs: i % 3 === 2 });
   try {
     cluster.run(events);
     cluster.settle(800);
