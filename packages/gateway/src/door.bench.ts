@@ -75,7 +75,7 @@ async function serve(server: Case['server'], size: number): Promise<number> {
   if (server === 'bare') return await bare(size);
   const clock = systemClock;
   const random = new SystemRandom();
-  const groups = new MemoryGroups({ clock });
+  const groups = new MemoryGroups({ clock, maxBytes: 4 * 1024 ** 3 });
   const layer = new ObjectLayer({ groups, policy: asPolicyId(1), clock, random });
   const store = server === 'layer' ? layer : (nothing(size) as ObjectStore);
   if (server === 'layer') {
@@ -156,7 +156,8 @@ async function measure(what: Case, size: number): Promise<number> {
   try {
     const { port } = await told();
     const request = requestBytes(what, port!, size);
-    const count = Math.ceil((size > 100_000 ? 500 : 4_000) / CONNECTIONS);
+    // replaced blocks stay in memory: no more of them than it holds
+    const count = Math.ceil((size > 1_000_000 ? 160 : 4_000) / CONNECTIONS);
     const run = (): Promise<unknown> =>
       Promise.all(Array.from({ length: CONNECTIONS }, () => load(port!, request, count)));
     await run();

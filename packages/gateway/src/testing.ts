@@ -77,6 +77,12 @@ export class TestDoor implements AsyncDisposable {
     return this.signed(method, path, ask);
   }
 
+  /** A signed request's first lines as text, without the empty line. */
+  head(method: string, path: string, ask: Ask = {}): string {
+    const headers = Object.entries(this.signed(method, path, ask)).map(([name, value]) => `${name}: ${value}\r\n`);
+    return `${method} ${path} HTTP/1.1\r\n${headers.join('')}`;
+  }
+
   /** Sends a request and reads its answer whole. */
   async ask(method: string, path: string, ask: Ask = {}): Promise<Answered> {
     const query = queryOf(ask.query ?? {});
@@ -187,6 +193,19 @@ export async function aDoor(options: TestDoorOptions = {}): Promise<TestDoor> {
   const door = await openDoor({ store, keys, clock, random, host: '127.0.0.1', port: 0, ...doorOptions });
   return new TestDoor({ store, groups, keys, clock, door });
 }
+
+/** With the public bucket `bucket`, and in it `k`: `hello`. */
+export async function aPublicBucket(options: TestDoorOptions = {}): Promise<TestDoor> {
+  const door = await aDoor(options);
+  await door.ask('PUT', '/bucket');
+  await door.ask('PUT', '/bucket', { query: { acl: '' }, headers: { 'x-amz-acl': 'public-read' } });
+  await door.ask('PUT', '/bucket/k', { body: 'hello' });
+  return door;
+}
+
+/** What a raw answer says. */
+export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
+export const codeOf = (answer: string): string | undefined => /<Code>([^<]*)/.exec(answer)?.[1];
 
 /** Runs the loop until a condition holds that only input or output brings about. */
 export async function eventually(holds: () => boolean): Promise<void> {

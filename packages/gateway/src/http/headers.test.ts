@@ -50,6 +50,7 @@ test('a value with a line break cannot stand in a header', () => {
 test('a date survives both its forms', (t) => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 4_102_444_799 }), (seconds) => {
+      assert.equal(httpDate(seconds * 1_000), new Date(seconds * 1_000).toUTCString());
       assert.equal(parseHttpDate(httpDate(seconds * 1_000)), seconds * 1_000);
       assert.equal(parseAmzDate(amzDate(seconds * 1_000)), seconds * 1_000);
     }),

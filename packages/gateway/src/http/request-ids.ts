@@ -12,6 +12,6 @@ export class RequestIds {
 
   next(): string {
     this.#count = (this.#count + 1) % 0x1_0000_0000;
-    return this.#prefix + this.#count.toString(16).toUpperCase().padStart(8, '0');
+    return this.#prefix + (0x1_0000_0000 + this.#count).toString(16).slice(1).toUpperCase();
   }
 }

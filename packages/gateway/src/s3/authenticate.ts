@@ -128,9 +128,10 @@ function headerClaim(authorization: string, headers: Headers): Claim {
   const payload = headers.get('x-amz-content-sha256');
   if (payload === undefined) throw new Refusal('MissingSecurityHeader', 'The header x-amz-content-sha256 is missing.');
   checkPayload(payload);
+  const { date, dateMs } = dateOf(headers);
   const signed = signedText.split(';');
   const refuse = badHeader;
-  return { credential, ...dateOf(headers), signed, signedText, signature, payload, expiresSeconds: undefined, refuse };
+  return { credential, date, dateMs, signed, signedText, signature, payload, expiresSeconds: undefined, refuse };
 }
 
 function unreadable(authorization: string): Refusal {

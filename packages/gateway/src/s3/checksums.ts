@@ -5,7 +5,7 @@ import type { Headers } from '../http/headers.ts';
 import { Refusal } from '../refusal.ts';
 
 /** The checksums that S3 knows, by the names of its headers. */
-export const CHECKSUM_BYTES = { crc32: 4, crc32c: 4, crc64nvme: 8, sha1: 20, sha256: 32 } as const;
+const CHECKSUM_BYTES = { crc32: 4, crc32c: 4, crc64nvme: 8, sha1: 20, sha256: 32 } as const;
 export type ChecksumAlgorithm = keyof typeof CHECKSUM_BYTES;
 export const CHECKSUM_ALGORITHMS = Object.keys(CHECKSUM_BYTES) as readonly ChecksumAlgorithm[];
 

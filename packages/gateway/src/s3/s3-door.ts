@@ -64,7 +64,7 @@ function subresourceOf(call: Call): string | undefined {
 }
 
 /** @throws Refusal NotImplemented, MethodNotAllowed, NoSuchVersion */
-export function routeOf(call: Call): Route {
+function routeOf(call: Call): Route {
   const { exchange } = call;
   const subject = subjectOf(call);
   const subresource = subresourceOf(call);

@@ -54,7 +54,7 @@ export function canonicalRequest(parts: CanonicalParts): string {
 }
 
 /** SHA-256 of a text whose characters stand for bytes (Latin-1), in hex. */
-export function sha256OfLatin1(text: string): string {
+function sha256OfLatin1(text: string): string {
   return hash('sha256', Buffer.from(text, 'latin1'), 'hex');
 }
 

@@ -12,7 +12,7 @@ const IP_ADDRESS = /^\d+\.\d+\.\d+\.\d+$/;
 const RESERVED = /^(?:xn--|sthree-|amzn-s3-demo-)|(?:-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$/;
 
 /** S3's rules for the names of general purpose buckets. */
-export function isBucketName(name: string): boolean {
+function isBucketName(name: string): boolean {
   return NAME.test(name) && !name.includes('..') && !IP_ADDRESS.test(name) && !RESERVED.test(name);
 }
 

@@ -15,7 +15,7 @@ import { checkObjectFeatures } from '../features.ts';
 import { leaf, root } from '../xml-write.ts';
 
 /** The object that `x-amz-copy-source` names: `[/]bucket/key[?versionId=null]`, encoded. */
-export function copySource(header: string): CopyOptions['source'] {
+function copySource(header: string): CopyOptions['source'] {
   const [name = '', version] = header.split('?versionId=', 2);
   if (version !== undefined && version !== 'null') throw new Refusal('NoSuchVersion');
   // clients send it encoded or as it is: where it is no valid encoding it is taken as it is

@@ -100,7 +100,7 @@ function partOf(node: XmlNode): NamedPart {
 }
 
 /** The parts that make the object. @throws Refusal MalformedXML, InvalidPartOrder */
-export function partsIn(document: XmlNode): NamedPart[] {
+function partsIn(document: XmlNode): NamedPart[] {
   const parts = childrenOf(document, 'Part').map(partOf);
   if (parts.length === 0 || parts.length > MAX_PARTS) {
     throw new Refusal('MalformedXML', `An object is made of 1 to ${MAX_PARTS} parts.`);
