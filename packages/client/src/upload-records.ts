@@ -74,7 +74,7 @@ export class UploadRecords {
     const { facts, checksumAlgorithm, checksumType } = start;
     const { modifiedMs } = await this.records.put(
       row,
-      rowContent(0, NO_ETAG, { f: packFacts(facts), a: checksumAlgorithm, t: checksumType }),
+      rowContent(0, NO_ETAG, { f: parseJson(packFacts(facts)), a: checksumAlgorithm, t: checksumType }),
     );
     return uploadInfo({ key, uploadId, initiatedMs: modifiedMs }, start);
   }
@@ -156,9 +156,9 @@ function parseUpload({ facts }: Pick<StoredRecord, 'facts'>): {
   start: Omit<UploadStart, 'facts'>;
 } {
   const json = parseJson(facts);
-  if (typeof json['f'] !== 'string') throw new WebdfsError('CORRUPT', 'the row of an upload has no facts');
+  if (json['f'] === undefined) throw new WebdfsError('CORRUPT', 'the row of an upload has no facts');
   return {
-    facts: unpackFacts(json['f']),
+    facts: unpackFacts(JSON.stringify(json['f'])),
     start: {
       ...(typeof json['a'] === 'string' && { checksumAlgorithm: json['a'] }),
       ...(typeof json['t'] === 'string' && { checksumType: json['t'] }),
