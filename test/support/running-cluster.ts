@@ -82,7 +82,7 @@ export class RunningCluster implements AsyncDisposable {
     const words = ['up', '--json', '--data', data, '--port', String(port), '--nodes', String(options.nodes ?? 3)];
     const child = spawn(process.execPath, [...FLAGS, MAIN, ...words, ...(options.arguments ?? [])], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...options.environment },
+      env: { ...cleanEnvironment(), ...options.environment },
     });
     const log: string[] = [];
     createInterface({ input: child.stderr }).on('line', (line) => {
@@ -186,6 +186,11 @@ export class RunningCluster implements AsyncDisposable {
   }
 }
 
+/** This machine's environment without what would send a client elsewhere. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(AWS|WEBDFS|RCLONE|RESTIC)_/.test(name)));
+}
+
 /** Runs a program to its end. */
 export async function runProgram(
   program: string,
@@ -195,7 +200,7 @@ export async function runProgram(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   try {
     const { stdout, stderr } = await run(program, [...words], {
-      env: { ...process.env, ...environment },
+      env: { ...cleanEnvironment(), ...environment },
       maxBuffer: 256 * 1024 * 1024,
       timeout: options.timeoutMs ?? 600_000,
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
