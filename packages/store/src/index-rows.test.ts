@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { asGroupId, asPolicyId, compareBytes, type GroupKey } from '@webdfs/base';
@@ -219,4 +220,28 @@ test('rows of a wrong length are refused', () => {
   assert.throws(() => unpackRequests(new Uint8Array(37)), { code: 'CORRUPT' });
   assert.throws(() => unpackOrderKey(new Uint8Array(14)), { code: 'CORRUPT' });
   assert.equal(noteRowKey({ policy: asPolicyId(1), group: asGroupId(2) }, new Uint8Array(3)).length, 10);
+});
+
+test('the worked example of the format page is what the codec writes', async () => {
+  const text = await readFile(new URL('../../../docs/formats/index.md', import.meta.url), 'utf8');
+  const lines = text.split('\n').filter((line) => /^[0-9a-f]{4} {2}[0-9a-f]{2} /.test(line));
+  const dump = lines.map((line) => line.slice(6, 54).replaceAll(' ', '')).join('');
+  const value = unpackRecord(Buffer.from(dump, 'hex'));
+  same(value, {
+    volume: 3,
+    place: 4_096,
+    entryBytes: 152,
+    sequence: 42,
+    flags: 1,
+    timeMs: 0x0193a5c2d100,
+    policy: 1,
+    group: 0x0a2f,
+    hashHigh: 0x8f3ac1d2,
+    hashLow: 0x0b77e654,
+    summary: new Uint8Array(32).fill(5),
+  });
+  assert.equal(packRecord(value).toString('hex'), dump);
+  const key = Uint8Array.from([0, 0, 0, 9, ...new TextEncoder().encode('notes/a.txt')]);
+  const shown = /key `(72 [0-9a-f ]+)`/.exec(text)![1]!;
+  assert.equal(recordRowKey(key).toString('hex'), shown.replaceAll(' ', ''));
 });
