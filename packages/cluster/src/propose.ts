@@ -103,8 +103,8 @@ function fenceAfter(view: GroupView, change: MembershipChange, members: readonly
   return from.filter(({ node }, i) => from.findIndex((other) => other.node === node) === i);
 }
 
-/** M1, and what the kind of change adds to it. */
-function comparesOf(map: MapView, group: GroupKey, change: MembershipChange): Compare[] {
+/** M1. */
+function configurationIs(map: MapView, group: GroupKey): Compare[] {
   const override = map.override(group);
   const slice = sliceOf(group.group);
   const compare: Compare[] = [
@@ -118,6 +118,16 @@ function comparesOf(map: MapView, group: GroupKey, change: MembershipChange): Co
       key: sliceKey(group.policy, slice),
       is: map.sliceRevision(group.policy, slice),
     });
+  }
+  return compare;
+}
+
+/** M1, and what the kind of change adds to it. */
+function comparesOf(map: MapView, group: GroupKey, change: MembershipChange): Compare[] {
+  const compare = configurationIs(map, group);
+  const { primary, session } = map.group(group);
+  if ((change.type === 'join' || change.type === 'drop') && primary !== undefined) {
+    compare.push({ type: 'modified', key: liveKey(primary), is: session });
   }
   if (change.type === 'join') {
     for (const { node, session } of change.learners) {
@@ -138,6 +148,8 @@ function comparesOf(map: MapView, group: GroupKey, change: MembershipChange): Co
  * - this group's override, or its slice, unchanged: two changes never both build on the same configuration.
  * - no mark newer than the map: a node marked meanwhile would be listed by a newer configuration and count as in sync.
  * - a learner's session: a restarted learner has not caught up.
+ * - the primary's own session: a change sent before a restart and carried out after it would add a learner that the
+ *   restarted primary does not wait for.
  * - the controller's key: a deposed controller can write nothing.
  *
  * @param map  the map that the change was decided by
