@@ -27,6 +27,10 @@ import { stepGroup } from './step.ts';
 import { TickWheel } from './tick-wheel.ts';
 import { Transactor } from './transactor.ts';
 
+/** With so much free a disk is not asked at every write whether it is full. */
+const PLENTY_BYTES = 8 * 1024 * 1024 * 1024;
+const FULL_ASK_MS = 100;
+
 export interface LoopOptions {
   readonly self: NodeId;
   readonly store: Store;
@@ -62,8 +66,7 @@ export class GroupLoop {
   readonly #transactor: Transactor;
   #nextTicket = 1;
   #session: Revision = 0;
-  #isFull = false;
-  #fullAskedAt = -Infinity;
+  #fullAskAt = -Infinity;
   #stop: (() => void) | undefined;
   #isStopped = false;
 
@@ -252,14 +255,17 @@ export class GroupLoop {
     answer?.(outcome);
   }
 
-  /** Asked of the store at most every 100 ms. */
+  /**
+   * Asked of the store at most every 100 ms while space is plenty, each time when it is not: an entry that was taken and is then
+   * refused by the disk would hold up its group.
+   */
   #full(): boolean {
     const at = this.now();
-    if (at >= this.#fullAskedAt + 100) {
-      this.#fullAskedAt = at;
-      this.#isFull = this.#options.store.facts().full;
-    }
-    return this.#isFull;
+    if (at < this.#fullAskAt) return false;
+    const { full, freeBytes, totalBytes } = this.#options.store.facts();
+    const isPlenty = freeBytes > PLENTY_BYTES && freeBytes > totalBytes / 4;
+    this.#fullAskAt = isPlenty && !full ? at + FULL_ASK_MS : -Infinity;
+    return full;
   }
 
   #tick(states: readonly GroupState[], at: number): void {

@@ -18,6 +18,7 @@ export { blockId, type GarbageLimits } from './garbage.ts';
 export type { EngineHooks } from './hooks.ts';
 export type { LearnerLimits } from './learner.ts';
 export type { SourceLimits } from './learner-source.ts';
+export type { LeftoverLimits } from './leftovers.ts';
 export {
   decodeListAnswer,
   decodeListRequest,

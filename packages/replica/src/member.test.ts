@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { WebdfsError } from '@webdfs/base';
-import type { LogEntry } from '@webdfs/store';
+import { KIND, type LogEntry } from '@webdfs/store';
 import type { Effect } from './events.ts';
 import { anEntry, Bench, ONE, sentTo, TWO } from './step-bench.ts';
 
@@ -54,6 +54,17 @@ test('a member that was not synced in this ballot takes no append', () => {
     ['not-synced'],
   );
   assert.equal(bench.state.last, 0);
+});
+
+test('a full disk takes no puts and says so, but goes on with deletes', () => {
+  const bench = aMember();
+  sync(bench, 0);
+  bench.full = true;
+  const refused = bench.hear(ONE, { type: 'append', ...bench.to, commit: 0, entry: anEntry(1, 10) });
+  assert.deepEqual(sentTo(refused, ONE), [{ type: 'full', ...bench.to }]);
+  assert.equal(bench.state.last, 0);
+  bench.hear(ONE, { type: 'append', ...bench.to, commit: 0, entry: { ...anEntry(1, 10), kind: KIND.TOMBSTONE } });
+  assert.equal(bench.state.last, 1);
 });
 
 test('a tail is told only when the mark, and all of it, are on the disk', () => {

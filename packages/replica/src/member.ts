@@ -1,4 +1,5 @@
 import { assert, unreachable } from '@webdfs/base';
+import { KIND, type LogEntry } from '@webdfs/store';
 import type { Effect, GroupEvent, StepContext } from './events.ts';
 import { applyKnown, runsOf, takeBack, takeIn } from './group-log.ts';
 import type { Append, Commit, ProtocolMessage, Query, Sync } from './messages.ts';
@@ -100,7 +101,7 @@ function onSync(state: GroupState, message: Sync, context: StepContext, effects:
 
 function onAppend(state: GroupState, message: Append, context: StepContext, effects: Effect[]): void {
   const { entry } = message;
-  if (state.syncedIn !== message.ballot) return refuse(state, effects);
+  if (state.syncedIn !== message.ballot) return tell(state, 'not-synced', effects);
   if (entry.sequence > state.last + 1) return acknowledge(state, effects, state.last + 1);
   if (entry.sequence <= state.last) {
     const known = state.tail.find((taken) => taken.sequence === entry.sequence);
@@ -108,8 +109,7 @@ function onAppend(state: GroupState, message: Append, context: StepContext, effe
     acknowledge(state, effects);
     return;
   }
-  // Not taken, not acknowledged: a full disk is dropped from the group like a slow one.
-  if (entry.body.length > 0 && context.full()) return;
+  if (isPut(entry) && context.full()) return tell(state, 'full', effects);
   takeIn(state, entry, context);
   effects.push({ type: 'append', entry });
   state.commitKnown = Math.max(state.commitKnown, message.commit);
@@ -117,7 +117,7 @@ function onAppend(state: GroupState, message: Append, context: StepContext, effe
 }
 
 function onCommit(state: GroupState, message: Commit, effects: Effect[]): void {
-  if (state.syncedIn !== message.ballot) return refuse(state, effects);
+  if (state.syncedIn !== message.ballot) return tell(state, 'not-synced', effects);
   state.commitKnown = Math.max(state.commitKnown, message.commit);
   applyKnown(state, effects);
 }
@@ -129,8 +129,13 @@ function acknowledge(state: GroupState, effects: Effect[], expects?: number): vo
   effects.push({ type: 'send', to: view.primary, message: expects === undefined ? ack : { ...ack, expects } });
 }
 
-function refuse(state: GroupState, effects: Effect[]): void {
+/** What a full disk refuses: the rest is small, and frees more than it takes. */
+function isPut({ kind }: LogEntry): boolean {
+  return kind === KIND.RECORD || kind === KIND.BLOCK;
+}
+
+function tell(state: GroupState, type: 'full' | 'not-synced', effects: Effect[]): void {
   const { view, key } = state;
   if (view.primary === undefined) return;
-  effects.push({ type: 'send', to: view.primary, message: { type: 'not-synced', ...key, ballot: view.ballot } });
+  effects.push({ type: 'send', to: view.primary, message: { type, ...key, ballot: view.ballot } });
 }

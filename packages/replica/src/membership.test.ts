@@ -18,6 +18,23 @@ test('a member without progress is dropped while minCopies remain, and complaine
   assert.deepEqual(complaints, [TWO]);
 });
 
+test('a member whose disk is full is dropped at once, and puts are tried again meanwhile', () => {
+  const bench = new Bench().takeOver();
+  bench.write();
+  const effects = bench.hear(TWO, { type: 'full', ...bench.to });
+  assert.ok(effects.some(({ type }) => type === 'transact'));
+  assert.equal(bench.result(bench.write().ticket), 'BUSY');
+});
+
+test('where too few would remain, a full member ends puts with DISK_FULL, for as long as it says so', () => {
+  const bench = new Bench({ view: aView({ inSync: [ONE, TWO], health: 'degraded' }) }).takeOver([TWO]);
+  const effects = bench.hear(TWO, { type: 'full', ...bench.to });
+  assert.ok(!effects.some(({ type }) => type === 'transact'));
+  assert.equal(bench.result(bench.write().ticket), 'DISK_FULL');
+  bench.at += 2_000;
+  assert.equal(bench.result(bench.write().ticket), 'waiting');
+});
+
 function aLearner(bench: Bench): void {
   bench.feed({ type: 'learner-start', node: FOUR, session: 400, at: bench.at });
 }

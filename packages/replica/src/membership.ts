@@ -39,6 +39,15 @@ function tryDrop(state: GroupState, primary: PrimaryState, node: NodeId, turn: T
   return transact(state, primary, { type: 'drop', node, serving }, turn);
 }
 
+/** A member whose disk is full is dropped at once; where too few would remain, puts are refused until it has space again. */
+export function onFull(state: GroupState, primary: PrimaryState, node: NodeId, turn: Turn): void {
+  if (node === primary.learner?.node) return failLearner(state, node, turn);
+  const member = primary.members.get(node);
+  if (member === undefined) return;
+  member.fullUntil = turn.at + turn.context.parameters.memberMs;
+  tryDrop(state, primary, node, turn);
+}
+
 function complain(primary: PrimaryState, node: NodeId, turn: Turn): void {
   if (turn.at < primary.complainAt) return;
   primary.complainAt = turn.at + turn.context.parameters.memberMs;

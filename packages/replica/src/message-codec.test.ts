@@ -56,6 +56,7 @@ function oneOfEach(random: SeededRandom): ProtocolMessage[] {
     { type: 'released', ...TO },
     { type: 'stale', ...TO, revision: 1_234 },
     { type: 'lost', ...TO, commit: 9 },
+    { type: 'full', ...TO },
   ];
 }
 

@@ -24,6 +24,7 @@ const TYPES = [
   'released',
   'stale',
   'lost',
+  'full',
 ] as const satisfies readonly ProtocolMessage['type'][];
 const NUMBER = new Map<ProtocolMessage['type'], number>(TYPES.map((type, index) => [type, index + 1]));
 const LOG_KINDS: ReadonlySet<number> = new Set([
@@ -154,6 +155,7 @@ const LAYOUTS: { readonly [Type in ProtocolMessage['type']]: Layout<Extract<Prot
   },
   'not-synced': { put: NOTHING, take: (_, to) => ({ type: 'not-synced', ...to }) },
   release: { put: NOTHING, take: (_, to) => ({ type: 'release', ...to }) },
+  full: { put: NOTHING, take: (_, to) => ({ type: 'full', ...to }) },
   released: { put: NOTHING, take: (_, to) => ({ type: 'released', ...to }) },
 };
 

@@ -1,4 +1,4 @@
-import type { Ballot, GroupKey, NodeId, Revision, Sequence } from '@webdfs/base';
+import type { Ballot, GroupKey, Revision, Sequence } from '@webdfs/base';
 import type { LogEntry } from '@webdfs/store';
 
 /**
@@ -90,6 +90,11 @@ export interface Lost extends Addressed {
   readonly commit: Sequence;
 }
 
+/** Member → primary: my disk takes no puts; what you sent was not taken. */
+export interface Full extends Addressed {
+  readonly type: 'full';
+}
+
 export type ProtocolMessage =
   | Query
   | Tail
@@ -101,11 +106,5 @@ export type ProtocolMessage =
   | Release
   | Released
   | Stale
-  | Lost;
-
-/** The messages of one turn from one node. */
-export interface Batch {
-  readonly from: NodeId;
-  readonly session: Revision;
-  readonly messages: readonly ProtocolMessage[];
-}
+  | Lost
+  | Full;

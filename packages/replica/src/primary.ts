@@ -1,7 +1,7 @@
 import { assert, type NodeId, type Revision } from '@webdfs/base';
 import { tryCommit } from './commit.ts';
 import type { Effect, StepContext } from './events.ts';
-import { failLearner, loseLearner, tryJoin, watchLearner, watchMembers } from './membership.ts';
+import { failLearner, loseLearner, onFull, tryJoin, watchLearner, watchMembers } from './membership.ts';
 import type { Ack, ProtocolMessage } from './messages.ts';
 import { refuseAll } from './proposals.ts';
 import type { GroupState, MemberProgress, PrimaryState } from './state.ts';
@@ -9,7 +9,7 @@ import { landCommitted, onAcknowledged, resend, sendOn, wake } from './stream.ts
 import { ask, askAgain, askRelease, onSynced, onTail, tryAdopt, tryServe } from './takeover.ts';
 
 /** What members, learners and fenced nodes say to a primary. The engine has judged ballot and sender (L5). */
-export type ToPrimary = Extract<ProtocolMessage, { type: 'tail' | 'ack' | 'not-synced' | 'released' }>;
+export type ToPrimary = Extract<ProtocolMessage, { type: 'tail' | 'ack' | 'not-synced' | 'released' | 'full' }>;
 
 interface Turn {
   readonly context: StepContext;
@@ -37,6 +37,8 @@ export function onAnswer(
       if (member?.phase === 'synced') askAnew(state, primary, member, turn);
       return;
     }
+    case 'full':
+      return onFull(state, primary, from.node, turn);
     case 'released':
       primary.released.add(from.node);
       return tryServe(state, turn);

@@ -37,7 +37,8 @@ export function onProposal(state: GroupState, proposal: Proposal, turn: Turn): v
   if (proposal.type === 'write') return onWrite(state, primary, proposal, turn);
   const busy = noRoom(state, primary, turn.context);
   if (busy !== undefined) return refuse(proposal, busy, turn);
-  if (proposal.type === 'block' && turn.context.full()) return refuse(proposal, diskFull(), turn);
+  const full = proposal.type === 'block' ? noSpace(state, primary, turn) : undefined;
+  if (full !== undefined) return refuse(proposal, full, turn);
   propose(
     state,
     primary,
@@ -52,7 +53,18 @@ function refuse(proposal: Proposal, error: WebdfsError, { effects }: Turn): void
   effects.push({ type: 'answer', ticket: proposal.ticket, outcome });
 }
 
-const diskFull = (): WebdfsError => new WebdfsError('DISK_FULL', 'the disk of the primary takes no more bytes');
+/** Puts need space on every disk; a member that has none is dropped, and the put tried again without it, where enough remain. */
+function noSpace({ view }: GroupState, primary: PrimaryState, { context, at }: Turn): WebdfsError | undefined {
+  if (context.full()) return new WebdfsError('DISK_FULL', 'the disk of the primary takes no more bytes');
+  for (const { node, fullUntil } of primary.members.values()) {
+    if (fullUntil <= at) continue;
+    if (view.inSync.length > view.minCopies) {
+      return new WebdfsError('BUSY', `node ${node} is full, and is being left behind`, { retryAfterMs: 100 });
+    }
+    return new WebdfsError('DISK_FULL', `the disk of node ${node} takes no more bytes, and no other has them`);
+  }
+  return undefined;
+}
 
 /** Why this node does not act as the group's primary now, undefined if it does. */
 export function cannotServe(state: GroupState, context: StepContext): WebdfsError | undefined {
@@ -102,7 +114,7 @@ function onWrite(state: GroupState, primary: PrimaryState, proposal: WritePropos
   const behind = mustWaitFor(primary, request);
   if (behind !== undefined) return park(primary, behind, proposal, turn);
   const row = context.find(request.key);
-  const refusal = isRefused(state, proposal, row, context) ?? noRoom(state, primary, context);
+  const refusal = isRefused(state, proposal, row, turn) ?? noRoom(state, primary, context);
   // Looked up, then checked (L3): a refusal tells of the state just as a read does, and a write is begun under the lease (L4).
   if (!context.leaseHolds()) {
     return refuse(proposal, new WebdfsError('UNAVAILABLE', 'the lease of this node has run out'), turn);
@@ -165,9 +177,11 @@ function isRefused(
   state: GroupState,
   { request, nowMs }: WriteProposal,
   row: RecordRow | undefined,
-  context: StepContext,
+  turn: Turn,
 ): WebdfsError | undefined {
-  if (request.kind === 'put' && context.full()) return diskFull();
+  const { context } = turn;
+  const full = request.kind === 'put' ? noSpace(state, state.primary!, turn) : undefined;
+  if (full !== undefined) return full;
   const attempt = attemptOf(request);
   if (attempt !== undefined) {
     const fenced = context.note(state.key, fenceNote(attempt));

@@ -5,6 +5,7 @@ import { Garbage, type GarbageLimits } from './garbage.ts';
 import type { EngineHooks } from './hooks.ts';
 import type { LearnerLimits } from './learner.ts';
 import type { SourceLimits } from './learner-source.ts';
+import { type LeftoverLimits, Leftovers } from './leftovers.ts';
 import { Repair, type RepairLimits } from './repair.ts';
 import { decodeWriteRequest, encodeWriteAnswer } from './request-codec.ts';
 import { encodeStatusAnswer, type NodeStatus } from './status-codec.ts';
@@ -18,6 +19,7 @@ export interface ReplicaNodeOptions extends EngineOptions {
   readonly source?: Partial<SourceLimits>;
   readonly garbage?: Partial<GarbageLimits>;
   readonly repair?: Partial<RepairLimits>;
+  readonly leftovers?: Partial<LeftoverLimits>;
 }
 
 /**
@@ -29,6 +31,7 @@ export class ReplicaNode {
   readonly catchUp: CatchUp;
   readonly garbage: Garbage;
   readonly repair: Repair;
+  readonly leftovers: Leftovers;
   readonly #pid: number;
 
   constructor(options: ReplicaNodeOptions) {
@@ -56,6 +59,7 @@ export class ReplicaNode {
     });
     this.garbage = new Garbage(this.engine, options.garbage);
     this.repair = new Repair(this.engine, options.repair);
+    this.leftovers = new Leftovers(this.engine, options.leftovers);
     this.#register();
   }
 
@@ -65,9 +69,11 @@ export class ReplicaNode {
     this.catchUp.start();
     this.garbage.start();
     this.repair.start();
+    this.leftovers.start();
   }
 
   stop(): void {
+    this.leftovers.stop();
     this.repair.stop();
     this.garbage.stop();
     this.catchUp.stop();
@@ -130,6 +136,7 @@ export class ReplicaNode {
         ...this.catchUp.counters(),
         ...this.garbage.counters(),
         ...this.repair.counters(),
+        ...this.leftovers.counters(),
       },
     };
   }

@@ -73,6 +73,8 @@ export interface MemberProgress extends Receiver {
   phase: 'query' | 'sync' | 'synced';
   session: Revision;
   tail: { commit: Sequence; last: Sequence; lastBallot: Ballot; runs: readonly Run[] } | undefined;
+  /** It said that its disk is full; believed until then. */
+  fullUntil: number;
   /** Number of the last Query to it. */
   round: number;
 }

@@ -61,6 +61,7 @@ export class Bench {
   readonly context: StepContext;
   holds = true;
   yields = false;
+  full = false;
   at = 1_000;
   effects: Effect[] = [];
   #ticket = 0;
@@ -86,7 +87,7 @@ export class Bench {
       find: (key) => this.rows.get(Buffer.from(key).toString('latin1')),
       note: (_, name) => this.notes.get(Buffer.from(name).toString('hex')),
       plan,
-      full: () => false,
+      full: () => this.full,
       flight: { bytes: 0 },
       requests: this.requests,
     };

@@ -62,6 +62,7 @@ function addMember(state: GroupState, primary: PrimaryState, node: NodeId, turn:
     session: 0,
     tail: undefined,
     round: 0,
+    fullUntil: -Infinity,
     acked: 0,
     sent: 0,
     rewound: 0,

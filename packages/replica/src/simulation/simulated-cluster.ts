@@ -38,7 +38,6 @@ interface Post {
 }
 
 const MAX_POSTS = 400;
-const CONTROLLER = 'controller';
 
 /**
  * A whole cluster with one group in one process, driven by a seed: posts are lost, delayed, doubled and overtaken, maps lag,
@@ -74,22 +73,12 @@ export class SimulatedCluster implements World {
     this.parameters = { ...REPLICA_DEFAULTS, windowEntries: 8, learnerEntries: 16 };
     if (this.rules.noFence) this.parameters = { ...this.parameters, leaseMs: 0, marginMs: 0 };
     const count = options.nodes ?? 4;
-    this.#found(count);
+    this.map.found(count);
     for (let id = 1; id <= count; id++) this.nodes.push(new SimulatedNode(asNodeId(id), this));
     for (let i = 0; i < (options.clients ?? 3); i++) {
       this.#clients.push(new SimulatedClient(i, options.seed + 1_000_003 * (i + 1)));
     }
     for (const node of this.nodes) this.#start(node);
-  }
-
-  #found(count: number): void {
-    const nodes = Array.from({ length: count }, (_, i) => ({ id: i + 1, weight: 65_536, labels: {} }));
-    const settled = { algorithm: 'wrd', version: 1, seed: 1, copies: 3, subclusters: [{ id: 1, nodes }] };
-    const policies = [{ id: 1, name: 'replicas=3', copies: 3, minCopies: 2, minCopiesSince: 0 }];
-    this.map.put('slice/1/0', {});
-    this.map.put('map', { cluster: '0'.repeat(32), name: 's', era: 1, groupBits: 0, policies, settled, out: [] });
-    this.map.put(CONTROLLER, { node: 1, session: 1 });
-    for (const { id } of nodes) this.map.put(`disk/${id}`, { id: `disk of ${id}`, founding: true });
   }
 
   now(): number {
@@ -214,6 +203,8 @@ export class SimulatedCluster implements World {
 
   #tick(): void {
     for (const node of this.nodes) {
+      // Without faults nobody forgets to renew.
+      if (this.#faults === 0 && this.#now >= node.renewedAt + 500) this.#renewNode(node);
       if (node.state !== undefined && node.state.wakeAt <= this.#now) node.step({ type: 'tick', at: this.#now });
       // The store ends leases by its own clock.
       const live = this.map.newest.live(node.id);

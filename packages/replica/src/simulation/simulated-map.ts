@@ -20,6 +20,17 @@ export class SimulatedMap {
     return snapshot;
   }
 
+  /** A cluster of so many nodes with one group of three copies. */
+  found(count: number): void {
+    const nodes = Array.from({ length: count }, (_, i) => ({ id: i + 1, weight: 65_536, labels: {} }));
+    const settled = { algorithm: 'wrd', version: 1, seed: 1, copies: 3, subclusters: [{ id: 1, nodes }] };
+    const policies = [{ id: 1, name: 'replicas=3', copies: 3, minCopies: 2, minCopiesSince: 0 }];
+    this.put('slice/1/0', {});
+    this.put('map', { cluster: '0'.repeat(32), name: 's', era: 1, groupBits: 0, policies, settled, out: [] });
+    this.put('controller', { node: 1, session: 1 });
+    for (const { id } of nodes) this.put(`disk/${id}`, { id: `disk of ${id}`, founding: true });
+  }
+
   transact({ compare, write }: Transaction): { readonly done: boolean; readonly revision: Revision } {
     if (!compare.every((each) => this.#holds(each))) return { done: false, revision: this.revision };
     const effective = write.filter((each) => each.type === 'put' || this.#keys.has(each.key));
