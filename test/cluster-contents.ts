@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type NodeId, SeededRandom, systemClock, toHex, utf8 } from '@webdfs/base';
+import { type GroupKey, type NodeId, SeededRandom, systemClock, toHex, utf8 } from '@webdfs/base';
 import { ObjectLayer } from '@webdfs/client';
 import { type InProcessCluster, POLICY } from './cluster-in-process.ts';
 
@@ -69,10 +69,24 @@ export class Client {
   }
 }
 
+/** As `assertHoldsAll`, for the groups of which the node is a member. */
+export async function assertMembersHoldAll(cluster: InProcessCluster, id: NodeId): Promise<void> {
+  const { view } = cluster.node(id).map;
+  await assertHoldsAll(
+    cluster,
+    id,
+    [...cluster.groups()].filter((key) => view.group(key).inSync.includes(id)),
+  );
+}
+
 /** Waits until a node holds of every group what the primary holds, and proves it: every record and block is read there. */
-export async function assertHoldsAll(cluster: InProcessCluster, id: NodeId): Promise<void> {
+export async function assertHoldsAll(
+  cluster: InProcessCluster,
+  id: NodeId,
+  groups: Iterable<GroupKey> = cluster.groups(),
+): Promise<void> {
   const { store, map } = cluster.node(id);
-  for (const key of cluster.groups()) {
+  for (const key of groups) {
     await cluster.until(`node ${id} holds group ${key.group}`, () => {
       const { primary } = map.view.group(key);
       if (primary === undefined) return false;

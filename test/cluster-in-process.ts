@@ -19,10 +19,11 @@ import {
   followMap,
   formatDocument,
   liveKey,
+  MAP_KEY,
   type MapView,
   MemoryMapStore,
 } from '@webdfs/cluster';
-import { type GarbageLimits, ReplicaNode, type ReplicaParameters } from '@webdfs/replica';
+import { type GarbageLimits, type LeftoverLimits, ReplicaNode, type ReplicaParameters } from '@webdfs/replica';
 import type { Store } from '@webdfs/store';
 import { MemoryNetwork, type Transport } from '@webdfs/wire';
 
@@ -40,6 +41,7 @@ export interface InProcessOptions {
   readonly groupBits?: number;
   readonly parameters?: Partial<ReplicaParameters>;
   readonly garbage?: Partial<GarbageLimits>;
+  readonly leftovers?: Partial<LeftoverLimits>;
   readonly log?: Log;
 }
 
@@ -102,7 +104,7 @@ export class InProcessCluster implements AsyncDisposable {
 
   /** A node begins, with what its disk holds. */
   async begin(id: NodeId): Promise<RunningNode> {
-    const { parameters, garbage, stores } = this.#options;
+    const { parameters, garbage, leftovers, stores } = this.#options;
     const run = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, run);
     const store = await stores.open(id);
@@ -121,6 +123,7 @@ export class InProcessCluster implements AsyncDisposable {
       log: this.#log,
       ...(parameters && { parameters }),
       ...(garbage && { garbage }),
+      ...(leftovers && { leftovers }),
     });
     const transport = this.#network.open(id, replica.handlers);
     links.set(id, transport);
@@ -131,6 +134,17 @@ export class InProcessCluster implements AsyncDisposable {
     this.running.set(id, node);
     await replica.start();
     return node;
+  }
+
+  /** The nodes written off, as the controller does once they have been away for long: goals change. */
+  async writeOff(out: readonly number[]): Promise<void> {
+    const { map, mapRevision } = this.#anyView();
+    const value = formatDocument({ ...map, out: out.map(asNodeId) });
+    const { done } = await this.#mapStore.transact({
+      compare: [{ type: 'modified', key: MAP_KEY, is: mapRevision }],
+      write: [{ type: 'put', key: MAP_KEY, value }],
+    });
+    if (!done) throw new WebdfsError('CONFLICT', 'the map changed meanwhile');
   }
 
   /** SIGKILL, noticed at once: the session ends and the node is marked. */

@@ -4,7 +4,7 @@ import { asNodeId, systemClock } from '@webdfs/base';
 import { randomOf, seedOf } from '@webdfs/base/testing';
 import { testGroups } from '@webdfs/client/conformance';
 import { decodeVerifyAnswer, encodeVerifyRequest, VERB, type VerifyItem } from '@webdfs/replica';
-import { assertHoldsAll, Client } from './cluster-contents.ts';
+import { assertHoldsAll, assertMembersHoldAll, Client } from './cluster-contents.ts';
 import { InProcessCluster, POLICY } from './cluster-in-process.ts';
 import { SimulatedStores } from './simulated-stores.ts';
 
@@ -137,6 +137,39 @@ test('a primary killed under writes loses nothing that was acknowledged, and no 
   await writing;
   await client.check();
   for (const id of [1, 2, 3]) await assertHoldsAll(cluster, asNodeId(id));
+});
+
+test('groups of a node that is written off move to others, and its own copies go once they are whole there', async (t) => {
+  const seed = seedOf(t);
+  const stores = new SimulatedStores(seed);
+  const leftovers = { dropMs: 30, lookMs: 10 };
+  await using cluster = await InProcessCluster.start({ stores, nodes: 5, groupBits: 4, leftovers });
+  const client = new Client(cluster, 1, seed);
+  await client.begin();
+  for (let i = 0; i < 30; i++) await client.put(`key ${i}`, i % 5 === 0 ? 2_500 : 100);
+  const before = cluster.node(1).map.view;
+  const held = [...cluster.groups()].filter((key) => before.group(key).inSync.includes(THIRD));
+  assert.ok(held.length > 0);
+  await cluster.kill(THIRD);
+  await cluster.writeOff([3]);
+  await cluster.whenWhole();
+  const { view } = cluster.node(1).map;
+  for (const key of held) assert.equal(view.group(key).inSync.includes(THIRD), false);
+  await client.check();
+  const { store } = await cluster.begin(THIRD);
+  await cluster.until('its copies are gone', () =>
+    held.every((key) => store.log(key).objects + store.log(key).blocks === 0),
+  );
+  await client.check();
+  // taken back, it gets everything anew
+  await cluster.writeOff([]);
+  await cluster.until('it is a member again', () => {
+    const now = cluster.node(1).map.view;
+    return held.every((key) => now.group(key).inSync.includes(THIRD));
+  });
+  await cluster.whenWhole();
+  for (const id of [1, 2, 3, 4, 5]) await assertMembersHoldAll(cluster, asNodeId(id));
+  await client.check();
 });
 
 test('bits that turn on a member’s disk are found by VERIFY and replaced by another member’s copy', async (t) => {
