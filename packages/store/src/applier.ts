@@ -326,6 +326,10 @@ export class Applier {
       volumes.addLive(entry.volume, entry.entryBytes);
       groups.touch(group);
     }
+    if (entry.tenure > group.tenure) {
+      group.tenure = entry.tenure;
+      group.dropping = true;
+    }
     this.settle(entry);
   }
 

@@ -22,6 +22,7 @@ export async function dropRows(tables: Tables, applier: Applier, index: RowIndex
   });
   await eachRow(tables, index, groupPrefix(ROW.NOTE, group), (row) => applier.eraseNote(group, nameOfNoteRow(row.key)));
   await eachRow(tables, index, groupPrefix(ROW.PENDING, group), (row) => tables.overlay.put(row.key, undefined));
+  for (const entry of group.pending) applier.settle(entry);
   group.clear();
   group.dropping = false;
   tables.groups.touch(group);

@@ -70,7 +70,7 @@ export class GroupLogs {
 
   #usable(key: GroupKey): GroupState {
     const group = this.#tables.groups.need(key);
-    if (group.dropping) throw new WebdfsError('BUSY', `group ${key.group} is being dropped`);
+    if (group.ending || group.dropping) throw new WebdfsError('BUSY', `group ${key.group} is being dropped`);
     return group;
   }
 
@@ -185,15 +185,15 @@ export class GroupLogs {
   }
 
   /** Writes the group's next mark; what it says holds in memory at once. */
-  #writeMark(group: GroupState, change: Partial<MarkContent>): Promise<void> {
+  #writeMark(group: GroupState, change: Partial<MarkContent>, tenure = group.tenure): Promise<void> {
     const number = group.mark.number + 1;
     const { dropped: _, ...kept } = group.mark;
     const content: MarkContent = { ...kept, ...change, number };
     const meta = packMark(content);
     group.mark = content;
     // the first word of a new tenure must not tell of the commit point of the one before
-    const commit = change.dropped === true ? 0 : group.commit;
-    const { policy, group: id, tenure } = group;
+    const commit = tenure === group.tenure ? group.commit : 0;
+    const { policy, group: id } = group;
     const entry = groupMark({ policy, group: id, tenure, commit }, number, this.#tables.clock.now(), meta);
     return new Promise((resolve, reject) => {
       entry.answer = { durable: resolve, failed: reject };
@@ -342,27 +342,27 @@ export class GroupLogs {
     this.#touch(group);
   }
 
-  /** Entries of the group so far are void: raises its tenure, durably. What rows it has is for the caller to delete. */
+  /**
+   * Ends the group's tenure, durably: all its entries so far are void from then on. What rows it has is for the caller to
+   * delete. Until the mark is durable nothing has changed, lest the index be ahead of the volumes.
+   */
   async endTenure(key: GroupKey): Promise<GroupState> {
     const group = this.#usable(key);
-    group.dropping = true;
+    group.ending = true;
+    const before = group.mark;
+    try {
+      await this.#writeMark(group, { voids: [], base: undefined, mark: undefined, dropped: true }, group.tenure + 1);
+    } catch (error) {
+      group.mark = { ...before, number: group.mark.number };
+      throw error;
+    } finally {
+      group.ending = false;
+    }
     const error = new WebdfsError('STALE_BALLOT', `group ${key.group} was dropped`);
     for (const entry of group.pending.slice()) this.#forget(group, entry, error, true);
     for (const block of this.#tables.staged.all()) {
       if (block.group.policy === key.policy && block.group.group === key.group) this.#applier.dropStaged(block);
     }
-    const before = group.mark;
-    group.tenure += 1;
-    group.mark = { number: before.number, voids: [] };
-    try {
-      await this.#writeMark(group, { dropped: true });
-    } catch (error) {
-      group.tenure -= 1;
-      group.mark = { ...before, number: group.mark.number };
-      group.dropping = false;
-      throw error;
-    }
-    this.#touch(group);
     return group;
   }
 }

@@ -27,6 +27,9 @@ export class GroupState implements GroupKey {
   bytes = 0;
   digest = 0;
   tenure = 0;
+  /** A drop was asked for and is not durable yet: nothing more is taken. */
+  ending = false;
+  /** Its tenure has ended, and rows of it are left. */
   dropping = false;
   /** The newest mark handed in; what counts for new entries. */
   mark: MarkContent = { number: 0, voids: [] };

@@ -246,10 +246,11 @@ async function recover(place: Place, core: Core, rebuild: boolean): Promise<numb
   const committed = core.committed;
   core.committed = recovery.collect;
   await recovery.findFiles();
+  // before the first entry of the next tenure is met, and rows of its own come between
+  for (const group of tables.groups.all()) if (group.dropping) await dropRows(tables, applier, index, group);
   await loadPending(core, log);
   await recovery.read();
   core.committed = committed;
-  for (const group of tables.groups.all()) if (group.dropping) await dropRows(tables, applier, index, group);
   const voids = replay.finish();
   for (const { group, ...range } of voids) await logs.voidRange(group, range);
   for (const row of readyRows(identity.storeId)) tables.overlay.put(row.key, row.value);
