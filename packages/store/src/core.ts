@@ -4,6 +4,7 @@ import { DamageTable } from './damage-table.ts';
 import { GroupLogs } from './group-logs.ts';
 import { GroupTable } from './group-table.ts';
 import { Lane } from './lane.ts';
+import { LocationCache } from './location-cache.ts';
 import type { Logged } from './logged.ts';
 import { Overlay } from './overlay.ts';
 import { Pointers } from './pointers.ts';
@@ -43,6 +44,7 @@ export interface CoreOptions {
 export class Core {
   readonly tables: Tables;
   readonly index: RowIndex;
+  readonly cache: LocationCache;
   readonly applier: Applier;
   readonly pointers: Pointers;
   readonly requests: RequestRows;
@@ -62,9 +64,11 @@ export class Core {
     this.#syncedMs = clock.monotonic();
     this.index = index;
     const volumes = new VolumeTable({ disk, clock, random, folder: options.volumesFolder, storeId });
+    this.cache = new LocationCache({ random });
     const overlay = new Overlay({
       index,
       clock,
+      cache: this.cache,
       addState: (changes) => this.#addState(changes),
       onFailed: options.onFatal,
     });

@@ -116,6 +116,8 @@ export class LocalStore implements Store {
         bytes: log.counters.bytes + bulk.counters.bytes,
         syncMs: log.counters.syncMs + bulk.counters.syncMs,
         refused: log.counters.refused + bulk.counters.refused,
+        cacheHits: this.#core.cache.hits,
+        cacheMisses: this.#core.cache.misses,
         batches: overlay.batches,
         overlayBytes: overlay.bytes,
         stagingBytes: this.#options.staging.budget.used,

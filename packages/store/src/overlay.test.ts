@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ManualClock, utf8 } from '@webdfs/base';
+import { ManualClock, SeededRandom, utf8 } from '@webdfs/base';
 import { MAX_OVERLAY_BYTES } from './limits.ts';
+import { LocationCache } from './location-cache.ts';
 import { Overlay } from './overlay.ts';
 import type { Row, RowChange, RowIndex } from './row-index.ts';
 
@@ -179,4 +180,30 @@ test('a batch that fails is told once, and nobody waits for ever', async () => {
   for (const wait of waits) await assert.rejects(wait, /no space/);
   await assert.rejects(overlay.settled(), /no space/);
   assert.equal(failures.length, 1);
+});
+
+test('a cache in between never tells of a row that has changed', async () => {
+  const index = new SlowIndex();
+  const clock = new ManualClock();
+  const cache = new LocationCache({ random: new SeededRandom(1), slots: 4 });
+  const overlay = new Overlay({ index, clock, cache, addState: () => undefined, onFailed: () => undefined });
+  const random = new SeededRandom(5);
+  const truth = new Map<number, number>();
+  for (let i = 0; i < 3_000; i++) {
+    const name = random.below(12);
+    const key = utf8(`r${name}`);
+    const what = random.below(10);
+    if (what < 3) {
+      overlay.put(key, new Uint8Array(72).fill(i));
+      truth.set(name, i & 255);
+    } else if (what === 3) {
+      overlay.put(key, undefined);
+      truth.delete(name);
+    } else if (what === 4) {
+      clock.advance(100);
+      index.batches.at(-1)?.finish();
+      await turn();
+    } else assert.equal(overlay.get(key)?.[5], truth.get(name));
+  }
+  assert.ok(cache.hits > 100);
 });

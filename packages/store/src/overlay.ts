@@ -1,5 +1,7 @@
 import type { Clock, Timer } from '@webdfs/base';
+import { ROW } from './index-rows.ts';
 import { MAX_BATCH_ROWS, MAX_OVERLAY_BYTES } from './limits.ts';
+import type { LocationCache } from './location-cache.ts';
 import type { RowChange, RowIndex } from './row-index.ts';
 
 /** Rough cost of a row in memory beside its bytes. */
@@ -26,6 +28,7 @@ export class Overlay {
   /** Rows that go with each batch as they are then: of groups, volumes, requests. */
   readonly #addState: (changes: RowChange[]) => void;
   readonly #onFailed: (error: unknown) => void;
+  readonly #cache: LocationCache | undefined;
   #next: Rows = new Map();
   #current: Rows = NO_ROWS;
   #bytes = 0;
@@ -47,11 +50,14 @@ export class Overlay {
     clock: Clock;
     addState: (changes: RowChange[]) => void;
     onFailed: (error: unknown) => void;
+    /** Of record rows: told of every change before anybody can ask. */
+    cache?: LocationCache;
   }) {
     this.#index = options.index;
     this.#clock = options.clock;
     this.#addState = options.addState;
     this.#onFailed = options.onFailed;
+    this.#cache = options.cache;
   }
 
   /** Bytes of rows that are not in the index yet. */
@@ -65,12 +71,17 @@ export class Overlay {
 
   /** The row as of now. The bytes are not the caller's to change. */
   get(key: Uint8Array): Uint8Array | undefined {
+    const cache = key[0] === ROW.RECORD ? this.#cache : undefined;
+    const cached = cache?.get(key);
+    if (cached !== undefined) return cached;
     if (this.#next.size > 0 || this.#current.size > 0) {
       const name = rowName(key);
       const change = this.#next.get(name) ?? this.#current.get(name);
       if (change !== undefined) return change.value;
     }
-    return this.#index.get(key);
+    const value = this.#index.get(key);
+    if (value !== undefined) cache?.set(key, value);
+    return value;
   }
 
   /** Puts a row, or removes it. Key and value are the overlay's from now on. */
@@ -79,6 +90,10 @@ export class Overlay {
     if (!this.#next.has(name)) this.#bytes += 2 * key.length + ROW_OVERHEAD_BYTES;
     this.#bytes += value?.length ?? 0;
     this.#next.set(name, { key, value });
+    if (key[0] === ROW.RECORD) {
+      if (value === undefined) this.#cache?.delete(key);
+      else this.#cache?.set(key, value);
+    }
     this.#schedule();
   }
 

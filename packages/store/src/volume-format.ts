@@ -32,8 +32,6 @@ export type LaneNumber = (typeof LANE)[keyof typeof LANE];
 
 export const VOLUME_FORMAT = 1;
 export const VOLUME_HEAD_BYTES = 64;
-/** Largest file whose places fit a u32 of eighths. */
-export const MAX_FORMAT_VOLUME_BYTES = 32 * 1024 ** 3;
 
 const MAGIC = 'WDFSVOL1';
 const CRC_UNIT = 65_536;
