@@ -5,13 +5,11 @@ import {
   groupNumber,
   messageOf,
   type NodeId,
-  type PolicyId,
   sleep,
-  type Timer,
   WebdfsError,
 } from '@webdfs/base';
 import { groupOf, hashKey } from '@webdfs/placement';
-import { BLOCK_ID_BYTES, type BlockRow, type RecordRow, REQUEST_ID_BYTES } from '@webdfs/store';
+import { type BlockRow, REQUEST_ID_BYTES } from '@webdfs/store';
 import type { Message } from '@webdfs/wire';
 import { NO_ATTACHMENT } from '@webdfs/wire';
 import { unpackBlockOwner } from './block-codec.ts';
@@ -20,31 +18,26 @@ import {
   decodeExamine,
   decodeNamed,
   decodeVerdicts,
-  encodeExamine,
   encodeNamed,
   encodeVerdicts,
-  MAX_QUESTIONS,
   type NamedQuestion,
   type NamedVerdict,
 } from './garbage-codec.ts';
-import { answerNamed, fenceMadeMs, layoutOf } from './named.ts';
-import { ATTEMPT_BYTES, unpackSummary } from './record.ts';
+import { GarbageHints, type HintLimits } from './garbage-hints.ts';
+import { answerNamed, fenceMadeMs } from './named.ts';
+import { ATTEMPT_BYTES } from './record.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import { REQUEST_FORMAT } from './request-codec.ts';
 import { VERB } from './verbs.ts';
 
 /** All times in milliseconds; protocol, section 13. */
-export interface GarbageLimits {
-  /** From the end of a record to that of its blocks: readers that began before may still want them. */
-  readonly releaseMs: number;
+export interface GarbageLimits extends HintLimits {
   /** A block that no record names yet may still be under way for so long. */
   readonly orphanMs: number;
   /** One look at all blocks of the groups that this node serves. */
   readonly scanMs: number;
   /** Fences are kept so long: attempts that old are refused anyway. */
   readonly fenceKeepMs: number;
-  /** Ended records whose blocks are remembered; those of more are found by the scan. */
-  readonly hints: number;
 }
 
 export const GARBAGE_LIMITS: GarbageLimits = {
@@ -55,22 +48,8 @@ export const GARBAGE_LIMITS: GarbageLimits = {
   hints: 65_536,
 };
 
-/** Blocks 0..count−1 of an attempt whose record ended. */
-interface Hint {
-  readonly dueMs: number;
-  readonly policy: PolicyId;
-  readonly attempt: Uint8Array;
-  readonly count: number;
-  /** How often their primaries could not be told. */
-  readonly tries: number;
-}
-
 const CALL_MS = 30_000;
 const SCAN_ROWS = 128;
-/** How often a hint is tried before its blocks are left to the scan. */
-const MAX_TRIES = 8;
-/** Between looks at what is due, at most. */
-const RELEASE_STEP_MS = 10_000;
 const DONE: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTACHMENT };
 const NO_NOTE = new Uint8Array(0);
 
@@ -85,122 +64,29 @@ export class Garbage {
   readonly #host: ReplicaHost;
   readonly #limits: GarbageLimits;
   readonly #stop = new AbortController();
-  #hints: Hint[] = [];
-  #timer: Timer | undefined;
-  #counters = { released: 0, examined: 0, hintsLost: 0, fencesEnded: 0 };
+  /** What ended records leave behind. */
+  readonly hints: GarbageHints;
+  #counters = { released: 0, examined: 0, fencesEnded: 0 };
 
   constructor(host: ReplicaHost, limits: Partial<GarbageLimits> = {}) {
     this.#host = host;
     this.#limits = { ...GARBAGE_LIMITS, ...limits };
+    this.hints = new GarbageHints(host, this.#limits);
   }
 
   start(): void {
-    this.#releaseLater();
+    this.hints.start();
     void this.#scanAlways();
   }
 
   stop(): void {
-    this.#timer?.cancel();
+    this.hints.stop();
     this.#stop.abort(new WebdfsError('CANCELLED', 'the node is stopping'));
   }
 
   /** Numbers for metrics and tests. */
   counters(): Readonly<Record<'released' | 'examined' | 'hintsLost' | 'fencesEnded' | 'hints', number>> {
-    return { ...this.#counters, hints: this.#hints.length };
-  }
-
-  // ---- hints ----
-
-  /** The record that this row stood for was replaced or deleted, by a write that is committed. */
-  replaced(row: RecordRow): void {
-    // an inline body lies within the entry: then there are no blocks
-    if (unpackSummary(row.summary).size <= row.entryBytes && unpackSummary(row.summary).parts === 0) return;
-    if (this.#hints.length >= this.#limits.hints) {
-      this.#counters.hintsLost++;
-      return;
-    }
-    void this.#remember(row).catch((error: unknown) => {
-      if (!(error instanceof WebdfsError)) throw error;
-      this.#counters.hintsLost++;
-    });
-  }
-
-  async #remember(row: RecordRow): Promise<void> {
-    const layout = layoutOf(await this.#host.store.read(row));
-    if (layout.type === 'inline') return;
-    const { policy } = row;
-    const dueMs = this.#host.clock.monotonic() + this.#limits.releaseMs;
-    const parts =
-      layout.type === 'parts' ? layout.parts : [{ attempt: layout.attempt, size: unpackSummary(row.summary).size }];
-    for (const { attempt, size } of parts) {
-      if (this.#hints.length >= this.#limits.hints) this.#counters.hintsLost++;
-      else
-        this.#hints.push({ dueMs, policy, attempt, count: Math.max(1, Math.ceil(size / layout.blockBytes)), tries: 0 });
-    }
-  }
-
-  #releaseLater(): void {
-    const ms = Math.min(RELEASE_STEP_MS, Math.max(1, this.#limits.releaseMs));
-    this.#timer = this.#host.clock.after(ms, () => {
-      void this.release().finally(() => {
-        if (!this.#stop.signal.aborted) this.#releaseLater();
-      });
-    });
-  }
-
-  /** Has the blocks of all hints that are due looked at. */
-  async release(): Promise<void> {
-    const now = this.#host.clock.monotonic();
-    const first = this.#hints.findIndex(({ dueMs }) => dueMs > now);
-    const due = first < 0 ? this.#hints : this.#hints.slice(0, first);
-    this.#hints = first < 0 ? [] : this.#hints.slice(first);
-    for (const hint of due) {
-      if (this.#stop.signal.aborted) return;
-      const isTold = await this.#releaseAttempt(hint);
-      if (!isTold) this.#rememberAgain(hint);
-    }
-  }
-
-  /** After as long again: a group without a primary has one by then. */
-  #rememberAgain(hint: Hint): void {
-    const tries = hint.tries + 1;
-    const dueMs = this.#host.clock.monotonic() + this.#limits.releaseMs;
-    if (tries < MAX_TRIES && this.#hints.length < this.#limits.hints) this.#hints.push({ ...hint, tries, dueMs });
-    else this.#counters.hintsLost++;
-  }
-
-  /** @returns whether all primaries concerned have looked at their blocks */
-  async #releaseAttempt({ policy, attempt, count }: Hint): Promise<boolean> {
-    const { map } = this.#host;
-    const byGroup = new Map<number, { group: GroupKey; ids: Uint8Array[] }>();
-    for (let number = 0; number < count; number++) {
-      const id = blockId(attempt, number);
-      const group = { policy, group: groupOf(hashKey(id).high, map.view.map.groupBits) };
-      const found = byGroup.get(group.group);
-      if (found === undefined) byGroup.set(group.group, { group, ids: [id] });
-      else found.ids.push(id);
-    }
-    let isTold = true;
-    for (const { group, ids } of byGroup.values()) {
-      for (let at = 0; at < ids.length; at += MAX_QUESTIONS) {
-        if (!(await this.#tell(group, ids.slice(at, at + MAX_QUESTIONS)))) isTold = false;
-      }
-    }
-    return isTold;
-  }
-
-  async #tell(group: GroupKey, ids: readonly Uint8Array[]): Promise<boolean> {
-    const { map } = this.#host;
-    const { primary } = map.view.group(group);
-    if (primary === undefined) return false;
-    try {
-      const message = encodeExamine({ ...group, ids }, map.view.revision);
-      await this.#host.link(primary).call(VERB.EXAMINE, message, { deadlineMs: CALL_MS, signal: this.#stop.signal });
-      return true;
-    } catch (error) {
-      this.#note('blocks were not looked at', error, group);
-      return false;
-    }
+    return { ...this.#counters, ...this.hints.counters() };
   }
 
   // ---- blocks of groups that this node serves ----
@@ -337,14 +223,6 @@ export class Garbage {
     const fields = { policy: group.policy, group: group.group, code: codeOf(error), why: messageOf(error) };
     this.#host.log.debug(event, fields);
   }
-}
-
-/** Block n of an attempt. */
-export function blockId(attempt: Uint8Array, number: number): Uint8Array {
-  const id = new Uint8Array(BLOCK_ID_BYTES);
-  id.set(attempt);
-  new DataView(id.buffer).setUint32(ATTEMPT_BYTES, number);
-  return id;
 }
 
 async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

@@ -14,7 +14,8 @@ export {
   unpackBlockOwner,
 } from './block-codec.ts';
 export { type EngineOptions, ReplicaEngine } from './engine.ts';
-export { blockId, type GarbageLimits } from './garbage.ts';
+export type { GarbageLimits } from './garbage.ts';
+export { blockId } from './garbage-hints.ts';
 export type { EngineHooks } from './hooks.ts';
 export type { LearnerLimits } from './learner.ts';
 export type { SourceLimits } from './learner-source.ts';

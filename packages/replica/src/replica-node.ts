@@ -105,7 +105,7 @@ export class ReplicaNode {
     const { request, revision, sums } = decodeWriteRequest(message);
     const before = this.engine.store.find(request.key);
     const answer = await this.engine.write(request, { revision, sums });
-    if (before !== undefined && answer.replaced?.sequence === before.sequence) this.garbage.replaced(before);
+    if (before !== undefined && answer.replaced?.sequence === before.sequence) this.garbage.hints.replaced(before);
     return encodeWriteAnswer(answer);
   }
 
