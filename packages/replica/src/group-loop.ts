@@ -27,9 +27,10 @@ import { stepGroup } from './step.ts';
 import { TickWheel } from './tick-wheel.ts';
 import { Transactor } from './transactor.ts';
 
-/** With so much free a disk is not asked at every write whether it is full. */
+/** The store's facts take tens of microseconds: they are not asked for at every write. */
 const PLENTY_BYTES = 8 * 1024 * 1024 * 1024;
-const FULL_ASK_MS = 100;
+const PLENTY_ASK_MS = 100;
+const SCARCE_ASK_MS = 5;
 
 export interface LoopOptions {
   readonly self: NodeId;
@@ -66,6 +67,7 @@ export class GroupLoop {
   readonly #transactor: Transactor;
   #nextTicket = 1;
   #session: Revision = 0;
+  #isFull = false;
   #fullAskAt = -Infinity;
   #stop: (() => void) | undefined;
   #isStopped = false;
@@ -255,17 +257,15 @@ export class GroupLoop {
     answer?.(outcome);
   }
 
-  /**
-   * Asked of the store at most every 100 ms while space is plenty, each time when it is not: an entry that was taken and is then
-   * refused by the disk would hold up its group.
-   */
+  /** Asked of the store often where space is scarce: an entry that was taken and is then refused holds up its group. */
   #full(): boolean {
     const at = this.now();
-    if (at < this.#fullAskAt) return false;
-    const { full, freeBytes, totalBytes } = this.#options.store.facts();
-    const isPlenty = freeBytes > PLENTY_BYTES && freeBytes > totalBytes / 4;
-    this.#fullAskAt = isPlenty && !full ? at + FULL_ASK_MS : -Infinity;
-    return full;
+    if (at >= this.#fullAskAt) {
+      const { full, freeBytes } = this.#options.store.facts();
+      this.#isFull = full;
+      this.#fullAskAt = at + (freeBytes > PLENTY_BYTES ? PLENTY_ASK_MS : SCARCE_ASK_MS);
+    }
+    return this.#isFull;
   }
 
   #tick(states: readonly GroupState[], at: number): void {
