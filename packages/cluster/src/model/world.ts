@@ -11,21 +11,23 @@ import type { NodeMemory } from '../node-memory.ts';
 import type { CaughtUp, Proposal } from '../propose.ts';
 
 /** A rule of the protocol that is left out on purpose, to see that the checks notice. */
-export type Flaw =
-  | 'marks are not compared'
-  | 'the configuration is not compared'
-  | 'the session of a learner is not compared'
-  | 'the session of the primary is not compared'
-  | 'a learner counts before it is waited for'
-  | 'a slice is swept without being rewritten'
-  | 'slices are swept while nodes are marked'
-  | 'a new disk is registered without a mark'
-  | 'a mark forgets those before it'
-  | 'marks are removed early'
-  | 'a primary that moves away goes on serving'
-  | 'nobody waits for a fenced primary'
-  | 'an override forgets who may still serve'
-  | 'eligible nodes stay so when enough are in sync';
+export const FLAWS = [
+  'marks are not compared',
+  'the configuration is not compared',
+  'the session of a learner is not compared',
+  'the session of the primary is not compared',
+  'a learner counts before it is waited for',
+  'a slice is swept without being rewritten',
+  'slices are swept while nodes are marked',
+  'a new disk is registered without a mark',
+  'a mark forgets those before it',
+  'marks are removed early',
+  'a primary that moves away goes on serving',
+  'nobody waits for a fenced primary',
+  'an override forgets who may still serve',
+  'eligible nodes stay so when enough are in sync',
+] as const;
+export type Flaw = (typeof FLAWS)[number];
 
 /** An entry of a group's log: the ballot it was first given, and a number of its own. */
 export interface WorldEntry {
