@@ -106,9 +106,11 @@ export class Learner {
     return { equalGroups: this.#equal, removedEntries: this.#movement.removed };
   }
 
-  /** LEARN: which groups are equal already, which are accepted. @throws UNAVAILABLE, CORRUPT and the like */
+  /** LEARN: which groups are equal already, which are accepted. @throws UNAVAILABLE, DISK_FULL, CORRUPT and the like */
   async onLearn(message: Message, from: NodeId): Promise<Message> {
     const { receiver, orders } = decodeLearn(message);
+    // refused as a whole, so that no group's pause grows: it asks again each second, and begins as soon as there is space
+    if (this.#host.store.facts().full) throw new WebdfsError('DISK_FULL', `node ${this.#host.self} has no space to learn`);
     await this.#readMap(orders);
     this.#isSuspect = this.#host.store.facts().suspect;
     const answers: LearnAnswer[] = [];
