@@ -71,6 +71,7 @@ export class LocalStore implements Store {
   #chores: Timer | undefined;
   #choreRunning: Promise<void> | undefined;
   #purgeAfter: Uint8Array | undefined;
+  readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
   constructor(options: LocalStoreOptions) {
@@ -322,12 +323,19 @@ export class LocalStore implements Store {
     });
   }
 
-  async compact(): Promise<boolean> {
-    return (await new Compactor(this.#options.upkeep, COMPACTION).compact()) !== undefined;
+  async compact(options: { signal?: AbortSignal } = {}): Promise<boolean> {
+    const compactor = new Compactor(this.#options.upkeep, COMPACTION, this.#untilClosed(options.signal));
+    return (await compactor.compact()) !== undefined;
   }
 
   scrub(options: { bytesPerSecond: number; signal?: AbortSignal }): Promise<{ entries: number; damaged: number }> {
-    return scrub(this.#options.upkeep, options);
+    const { bytesPerSecond, signal } = options;
+    return scrub(this.#options.upkeep, { bytesPerSecond, signal: this.#untilClosed(signal) });
+  }
+
+  /** Long work ends when its caller says so, or the store is closed. */
+  #untilClosed(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
 
   // ---- chores ----
@@ -360,6 +368,7 @@ export class LocalStore implements Store {
   async #close(): Promise<void> {
     const { lanes, tables } = this.#core;
     this.#chores?.cancel();
+    this.#closing.abort(new WebdfsError('CANCELLED', 'the store is being closed'));
     await this.#choreRunning;
     await this.#options.space.close();
     await this.#options.upkeep.idle();

@@ -7,7 +7,7 @@ import { isMoved, Logged } from './logged.ts';
 import { keepScanned, type Replay } from './replay.ts';
 import { type ScannedEntry, type ScannedRot, scanVolume } from './scanner.ts';
 import { type VolumeValue, volumeRowKey } from './state-rows.ts';
-import { listVolumes, unpackVolumeHead, VOLUME_HEAD_BYTES } from './volume-format.ts';
+import { listVolumes, unpackVolumeHead, VOLUME_HEAD_BYTES, type VolumeHead } from './volume-format.ts';
 import { Volume } from './volume-table.ts';
 
 export interface RecoveryOptions {
@@ -116,7 +116,7 @@ export class Recovery {
     const path = volumes.pathOf(id);
     const file = await disk.open(path, 'write');
     const size = await file.size();
-    const head = unpackVolumeHead(await readPart(file, 0, VOLUME_HEAD_BYTES), id, storeId);
+    const head = await readVolumeHead(file, id, storeId);
     if (head === undefined) {
       await file.close();
       if (size > EMPTY_FILE_BYTES || (row !== undefined && row.applied > VOLUME_HEAD_BYTES)) {
@@ -316,6 +316,16 @@ async function readPart(file: DiskFile, offset: number, length: number): Promise
   const bytes = new Uint8Array(length);
   const count = await file.read(bytes, offset);
   return bytes.subarray(0, count);
+}
+
+/** @throws NEWER_FORMAT; then the file is closed */
+async function readVolumeHead(file: DiskFile, id: number, storeId: string): Promise<VolumeHead | undefined> {
+  try {
+    return unpackVolumeHead(await readPart(file, 0, VOLUME_HEAD_BYTES), id, storeId);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }
 
 /** The `end` of the file's seal; undefined if it has none. */

@@ -218,7 +218,7 @@ export interface Store extends AsyncDisposable {
   saveFile(name: string, bytes: Uint8Array): Promise<void>;
   loadFile(name: string): Promise<Uint8Array | undefined>;
   /** Rewrites the fullest-of-garbage volume, if any is worth it; true if one was rewritten. */
-  compact(): Promise<boolean>;
+  compact(options?: { signal?: AbortSignal }): Promise<boolean>;
   /** Reads and verifies everything once, at most `bytesPerSecond`. */
   scrub(options: { bytesPerSecond: number; signal?: AbortSignal }): Promise<{ entries: number; damaged: number }>;
 }

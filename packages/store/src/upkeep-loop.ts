@@ -1,4 +1,4 @@
-import { type Clock, codeOf, type Log, messageOf, type Timer } from '@webdfs/base';
+import { type Clock, codeOf, type Log, messageOf, type Timer, WebdfsError } from '@webdfs/base';
 
 const IDLE_MS = 30_000;
 /** After an error: doubled each time, up to an hour. */
@@ -8,8 +8,8 @@ const LONGEST_PAUSE_MS = 3_600_000;
 export interface UpkeepLoopOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Rewrites one volume; true if there may be more to do at once. */
-  readonly compact: () => Promise<boolean>;
+  /** Rewrites one volume; true if there may be more to do at once. The signal is aborted when the loop is stopped. */
+  readonly compact: (signal: AbortSignal) => Promise<boolean>;
   readonly idleMs?: number;
 }
 
@@ -22,6 +22,7 @@ export class UpkeepLoop {
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
   #stopped = false;
+  readonly #stopping = new AbortController();
   #failures = 0;
 
   constructor(options: UpkeepLoopOptions) {
@@ -32,9 +33,10 @@ export class UpkeepLoop {
     this.#schedule(this.#options.idleMs ?? IDLE_MS);
   }
 
-  /** Resolves when the work under way has ended: whoever stops the loop also calls off the compaction. */
+  /** Calls off the work under way, and resolves when it has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#stopping.abort(new WebdfsError('CANCELLED', 'the upkeep ends'));
     this.#timer?.cancel();
     await this.#running;
   }
@@ -49,7 +51,7 @@ export class UpkeepLoop {
   async #round(): Promise<number> {
     const idleMs = this.#options.idleMs ?? IDLE_MS;
     try {
-      while (!this.#stopped && (await this.#options.compact()));
+      while (!this.#stopped && (await this.#options.compact(this.#stopping.signal)));
       this.#failures = 0;
       return idleMs;
     } catch (error) {
