@@ -381,6 +381,16 @@ test('an old copy of a disk is found out by its life', async () => {
   assert.equal(node.session.verdict, 'lost');
 });
 
+test('a node that finds its own disk to lack what it had is a learner everywhere from its next start on', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const node = cluster.running.get(asNodeId(2))!;
+  await node.session.disown();
+  await cluster.kill(asNodeId(2));
+  const again = await cluster.start(asNodeId(2));
+  assert.equal(again.session.verdict, 'lost');
+});
+
 test('a node that has seen more than the map store shows refuses to run', async () => {
   await using cluster = await MapCluster.of(3);
   await using other = await MapCluster.of(3);
@@ -484,6 +494,18 @@ test('a controller that dies is followed by another, which can write', async () 
   await cluster.pass(2 * parameters.leaseMs + parameters.graceMs);
   const second = cluster.controllers()[0]!;
   assert.notEqual(second, first);
+  assert.deepEqual(cluster.node(second).map.view.marked(), [first]);
+});
+
+test('a new controller marks the one before it as soon as it is elected: it saw that session end', async () => {
+  await using cluster = await MapCluster.of(3);
+  await cluster.pass(parameters.graceMs + 500);
+  const first = cluster.controllers()[0]!;
+  await cluster.kill(asNodeId(first));
+  // until the dead node's leases have ended, and the next one has stood for election
+  while (cluster.controllers().length === 0) await cluster.pass(10);
+  await cluster.pass(parameters.graceMs / 5);
+  const second = cluster.controllers()[0]!;
   assert.deepEqual(cluster.node(second).map.view.marked(), [first]);
 });
 

@@ -301,6 +301,16 @@ export class NodeSession implements NodeLease, AsyncDisposable {
     );
   }
 
+  /**
+   * This node's disk lacks what it had acknowledged (T2): the next start finds a memory older than the map's and registers the
+   * disk as an old one, in sync and eligible nowhere. The node must stop after this.
+   */
+  async disown(): Promise<void> {
+    if (this.#memory === undefined) return;
+    this.#closed.abort();
+    await this.#save({ ...this.#memory, life: 0 });
+  }
+
   async #saveQuietly(memory: NodeMemory): Promise<void> {
     try {
       await this.#save(memory);

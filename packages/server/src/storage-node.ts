@@ -261,10 +261,13 @@ function makeReplica(
     parameters: { leaseMs: parameters.leaseMs, marginMs: parameters.marginMs, memberMs: parameters.memberMs },
     hooks: {
       complain: (_group, about) => tell({ from: node, about, below: true }),
-      diskIsOld: (group) =>
-        options.onFatal(
-          new WebdfsError('OLD_STORE', `the disk of node ${node} lacks acknowledged entries of group ${group.group}`),
-        ),
+      diskIsOld: (group) => {
+        const error = new WebdfsError('OLD_STORE', `the disk of node ${node} lacks acknowledged entries of group ${group.group}`);
+        void session.disown().then(
+          () => options.onFatal(error),
+          (cause: unknown) => options.onFatal(new WebdfsError('OLD_STORE', error.message, { cause })),
+        );
+      },
       fatal: options.onFatal,
     },
   });
