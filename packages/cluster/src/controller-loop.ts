@@ -6,6 +6,7 @@ import { CONTROLLER_KEY } from './keys.ts';
 import type { FollowedMap } from './local-map.ts';
 import type { Lease, MapStore } from './map-store.ts';
 import type { ClusterParameters } from './parameters.ts';
+import type { MapView } from './view.ts';
 
 export interface ControllerOptions {
   readonly node: NodeId;
@@ -39,9 +40,11 @@ class Controller implements RunningController {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    const stopSeeing = options.map.onChange((view) => {
+    const see = (view: MapView): void => {
       for (const node of liveNodes(view)) this.#seen.add(node);
-    });
+    };
+    see(options.map.view);
+    const stopSeeing = options.map.onChange(see);
     this.#closed.signal.addEventListener('abort', stopSeeing, { once: true });
     this.#loop = this.#run();
   }
