@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codeOf } from '@webdfs/base';
+import { codeOf, crc32c } from '@webdfs/base';
 import { type Store } from './store.ts';
 import {
   aBlock,
@@ -400,4 +400,41 @@ test('pending entries that nobody commits do not keep the scan long', async () =
   );
   store.commit(GROUP, 1);
   assert.equal(await textOf(store, 'stuck'), 'text of 1');
+});
+
+test('what compaction left behind is no gap to a rebuild, though no head told of the commit', async () => {
+  const bed = new TestBed({ maxVolumeBytes: 3_000 });
+  let store = await bed.open();
+  for (let sequence = 1; sequence <= 40; sequence++) {
+    await putAll(store, [aRecord({ sequence, name: `k${sequence % 3}`, text: 'x'.repeat(300) })]);
+  }
+  const volumes = (await bed.volumes()).length;
+  while (await store.compact());
+  assert.ok((await bed.volumes()).length < volumes);
+  const before = (await allRecords(store)).map((row) => row.sequence);
+  store = await bed.crash('power', { loseIndex: true });
+  store.commit(GROUP, 40);
+  assert.deepEqual(
+    (await allRecords(store)).map((row) => row.sequence),
+    before,
+  );
+  assert.equal(store.log(GROUP).commit, 40);
+});
+
+test('a volume of a newer format stops the start by name, and nothing is touched', async () => {
+  const bed = new TestBed();
+  const store = await bed.open();
+  await putAll(store, [aRecord({ sequence: 1 })]);
+  await store[Symbol.asyncDispose]();
+  const [volume] = await bed.volumes();
+  const file = await bed.disk.open(`${VOLUMES}/${volume}`, 'write');
+  const head = new Uint8Array(64);
+  await file.read(head, 0);
+  head[8] = 2;
+  new DataView(head.buffer).setUint32(60, crc32c(head.subarray(0, 60)), true);
+  await file.writev([head], 0);
+  await file.close();
+  await assert.rejects(bed.open(), { code: 'NEWER_FORMAT' });
+  await assert.rejects(bed.open({ rebuild: true }), { code: 'NEWER_FORMAT' });
+  assert.deepEqual(await bed.volumes(), [volume]);
 });
