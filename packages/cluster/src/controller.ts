@@ -117,7 +117,18 @@ interface Survey {
   readonly restorable: readonly GroupKey[];
 }
 
+/** A map is surveyed once, however many ticks look at it. */
+const surveys = new WeakMap<MapView, Survey>();
+
 function surveyOf(view: MapView): Survey {
+  const known = surveys.get(view);
+  if (known !== undefined) return known;
+  const survey = newSurvey(view);
+  surveys.set(view, survey);
+  return survey;
+}
+
+function newSurvey(view: MapView): Survey {
   const inSync = new Set<NodeId>();
   const restorable: GroupKey[] = [];
   for (const group of allGroups(view.map)) {
