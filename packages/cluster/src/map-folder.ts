@@ -57,6 +57,8 @@ export class MapFolder implements AsyncDisposable {
    */
   async load(space: KeySpace): Promise<void> {
     await this.#disk.makeFolder(this.#folder);
+    // the folder itself must outlive a crash; that of the folder above it is its owner's care
+    await this.#disk.syncFolder(this.#folder.slice(0, this.#folder.lastIndexOf('/')) || '/');
     const names = await this.#disk.list(this.#folder);
     const logs = revisionsOf('log', names);
     const snapshots = revisionsOf('snapshot', names);
