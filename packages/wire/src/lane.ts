@@ -14,6 +14,9 @@ export interface LaneUser extends FrameSink {
   closed(cause: string): void;
 }
 
+/** How long a lane that was closed in peace may take to send its last bytes. */
+const LINGER_MS = 500;
+
 export interface LaneOptions {
   readonly clock: Clock;
   readonly limits: Limits;
@@ -143,7 +146,11 @@ export class Lane implements PipeUser {
   end(): void {
     if (this.#closed) return;
     this.#write();
-    this.#shut('closed here', (pipe) => pipe.end());
+    this.#shut('closed here', (pipe) => {
+      pipe.end();
+      // A peer that does not read is not waited for.
+      this.#options.clock.after(LINGER_MS, () => pipe.destroy());
+    });
   }
 
   /** Closes now; what was not sent is dropped. */

@@ -1,6 +1,10 @@
 import * as net from 'node:net';
+import * as tls from 'node:tls';
 import { assert, EMPTY, WebdfsError } from '@webdfs/base';
 import type { Network, Pipe, PipeUser } from './pipe.ts';
+
+const EXPORTER_BYTES = 32;
+const EXPORTER_LABEL = 'EXPORTER-webdfs-wire-1';
 
 /** @throws BAD_CONFIG if it is not `host:port` */
 export function parseAddress(address: string): { host: string; port: number } {
@@ -14,7 +18,7 @@ export function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** One TCP connection. */
+/** One connection, plain or under TLS. */
 class TcpPipe implements Pipe {
   readonly #socket: net.Socket;
 
@@ -52,7 +56,8 @@ class TcpPipe implements Pipe {
   }
 
   exporter(): Uint8Array {
-    return EMPTY;
+    if (!(this.#socket instanceof tls.TLSSocket)) return EMPTY;
+    return new Uint8Array(this.#socket.exportKeyingMaterial(EXPORTER_BYTES, EXPORTER_LABEL, Buffer.alloc(0)));
   }
 }
 
@@ -66,28 +71,52 @@ function watchEnd(socket: net.Socket, user: PipeUser): void {
   socket.on('close', () => user.ended(cause));
 }
 
-/** Plain TCP. */
+/** Gives `user` what comes in, in fresh buffers. */
+function readChunks(socket: net.Socket, user: PipeUser): void {
+  watchEnd(socket, user);
+  socket.on('data', (bytes: Buffer) => {
+    if (!user.received(bytes)) socket.pause();
+  });
+}
+
+/** How sockets are made: plain, or under TLS. */
+export interface Sockets {
+  readonly server: net.Server;
+  /** The server's event for a connection that is fit for frames. */
+  readonly event: 'connection' | 'secureConnection';
+  /** Ends connections that are not that far yet. */
+  readonly endHandshakes?: () => void;
+  readonly connect: (options: net.TcpNetConnectOpts) => net.Socket;
+}
+
+const PLAIN: () => Sockets = () => ({
+  server: net.createServer({ noDelay: true }),
+  event: 'connection',
+  connect: (options) => net.connect(options),
+});
+
+/** TCP, plain unless told otherwise. */
 export class TcpNetwork implements Network {
   readonly address: string;
-  readonly #server: net.Server;
+  readonly #sockets: Sockets;
   #accept: ((pipe: Pipe) => PipeUser) | undefined;
 
-  private constructor(server: net.Server, host: string) {
-    this.#server = server;
-    const bound = server.address();
+  private constructor(sockets: Sockets, host: string) {
+    this.#sockets = sockets;
+    const bound = sockets.server.address();
     assert(bound !== null && typeof bound === 'object', 'a listening server has a port');
     this.address = formatAddress(host, bound.port);
-    server.on('connection', (socket) => this.#connected(socket));
+    sockets.server.on(sockets.event, (socket: net.Socket) => this.#connected(socket));
   }
 
   /** @throws BAD_CONFIG if the address cannot be listened on */
-  static open(host: string, port: number): Promise<TcpNetwork> {
-    const server = net.createServer({ noDelay: true });
+  static open(host: string, port: number, sockets: Sockets = PLAIN()): Promise<TcpNetwork> {
+    const { server } = sockets;
     return new Promise((resolve, reject) => {
       server.once('error', (error) =>
         reject(new WebdfsError('BAD_CONFIG', `cannot listen on ${formatAddress(host, port)}`, { cause: error })),
       );
-      server.listen({ host, port, backlog: 511 }, () => resolve(new TcpNetwork(server, host)));
+      server.listen({ host, port, backlog: 511 }, () => resolve(new TcpNetwork(sockets, host)));
     });
   }
 
@@ -100,11 +129,7 @@ export class TcpNetwork implements Network {
       socket.destroy();
       return;
     }
-    const user = this.#accept(new TcpPipe(socket));
-    watchEnd(socket, user);
-    socket.on('data', (bytes: Buffer) => {
-      if (!user.received(bytes)) socket.pause();
-    });
+    readChunks(socket, this.#accept(new TcpPipe(socket)));
   }
 
   dial(address: string, user: PipeUser): Pipe {
@@ -112,20 +137,19 @@ export class TcpNetwork implements Network {
     const { space } = user;
     const where = { host, port, noDelay: true };
     if (space === undefined) {
-      const socket = net.connect(where);
-      watchEnd(socket, user);
-      socket.on('data', (bytes: Buffer) => {
-        if (!user.received(bytes)) socket.pause();
-      });
+      const socket = this.#sockets.connect(where);
+      readChunks(socket, user);
       return new TcpPipe(socket);
     }
     const callback = (count: number, buffer: Uint8Array): boolean => user.received(buffer.subarray(0, count));
-    const socket = net.connect({ ...where, onread: { buffer: space, callback } });
+    const socket = this.#sockets.connect({ ...where, onread: { buffer: space, callback } });
     watchEnd(socket, user);
     return new TcpPipe(socket);
   }
 
   close(): Promise<void> {
-    return new Promise((resolve) => this.#server.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => this.#sockets.server.close(() => resolve()));
+    this.#sockets.endHandshakes?.();
+    return closed;
   }
 }

@@ -2,6 +2,7 @@ import type { Clock, Log, NodeId, Random } from '@webdfs/base';
 import { type Limits, LIMITS } from './limits.ts';
 import { NodeTransport } from './node-transport.ts';
 import { TcpNetwork } from './tcp-network.ts';
+import { tlsSockets } from './tls-sockets.ts';
 import type { Handlers } from './transport.ts';
 
 export interface TcpTransportOptions {
@@ -20,21 +21,26 @@ export interface TcpTransportOptions {
   readonly random: Random;
   readonly log: Log;
   readonly limits?: Partial<Limits>;
+  /** TLS 1.3 with a key from the cluster secret; all nodes of a cluster alike. Default: plain. */
+  readonly tls?: boolean;
+  /** Overwrites pieces of bodies when they are released; for tests. */
   readonly poison?: boolean;
 }
 
 /**
  * Links over TCP. Plain: both ends prove at the start that they know the cluster secret, and whoever can write into the
- * connection later is believed, so this is for loopback and for networks that the operator trusts.
+ * connection later is believed, so this is for loopback and for networks that the operator trusts. With `tls` nobody else
+ * can read or write on it either (5 ms of CPU more per 10 MiB and hop).
  *
  * @throws BAD_CONFIG if the address cannot be listened on
  */
 export async function openTcpTransport(options: TcpTransportOptions): Promise<NodeTransport> {
-  const network = await TcpNetwork.open(options.host, options.port);
-  return new NodeTransport({
-    ...options,
-    secrets: [options.secret, ...(options.otherSecrets ?? [])],
-    limits: { ...LIMITS, ...options.limits },
-    network,
-  });
+  const { self, cluster, host, port } = options;
+  const secrets = [options.secret, ...(options.otherSecrets ?? [])];
+  const limits = { ...LIMITS, ...options.limits };
+  const network =
+    options.tls === true
+      ? await TcpNetwork.open(host, port, tlsSockets({ self, cluster, secrets, limits }))
+      : await TcpNetwork.open(host, port);
+  return new NodeTransport({ ...options, secrets, limits, network });
 }
