@@ -72,3 +72,11 @@ test('a failed start lets go of the lock', async () => {
   bed.disk.onOperation = undefined;
   await (await bed.open())[Symbol.asyncDispose]();
 });
+
+test('small files saved at once replace each other whole, the last one stays', async () => {
+  const bed = new TestBed();
+  const store = await bed.open();
+  const texts = ['first', 'second, which is longer', 'third'];
+  await Promise.all(texts.map((text) => store.saveFile('map', utf8(text))));
+  assert.equal(new TextDecoder().decode(await store.loadFile('map')), 'third');
+});

@@ -25,6 +25,8 @@ export class StoreFolder {
   readonly lock: string;
   readonly ballast: string;
   readonly #disk: Disk;
+  /** The last `save`. */
+  #saved: Promise<unknown> = Promise.resolve();
 
   constructor(disk: Disk, path: string) {
     this.#disk = disk;
@@ -105,7 +107,11 @@ export class StoreFolder {
   async save(name: string, bytes: Uint8Array): Promise<void> {
     this.#checkName(name);
     if (bytes.length > MAX_FILE_BYTES) throw new WebdfsError('TOO_LARGE', `${name} has ${bytes.length} bytes`);
-    await replaceWhole(this.#disk, this.path, name, bytes);
+    // one after another: two that run at once would share a temporary file
+    const replace = (): Promise<void> => replaceWhole(this.#disk, this.path, name, bytes);
+    const saved = this.#saved.then(replace, replace);
+    this.#saved = saved.catch(() => undefined);
+    await saved;
   }
 
   async load(name: string): Promise<Uint8Array | undefined> {
