@@ -4,6 +4,12 @@ import { isFromNode, type ToNode } from './node-messages.ts';
 import { type ChildEvent, type ChildState, firstChild, stepChild } from './restart.ts';
 
 const TICK_MS = 100;
+/**
+ * What a node's process wants of its surroundings, unless somebody has set it: threads enough that a stalled index write
+ * does not hold up the disk's syncs (libuv's default is 4), and few malloc arenas, which otherwise keep what each of those
+ * threads once freed.
+ */
+const SURROUNDINGS = { UV_THREADPOOL_SIZE: '16', MALLOC_ARENA_MAX: '2' } as const;
 /** How long a node may take to stop cleanly before it is killed; it loses nothing by that. */
 const STOP_MS = 15_000;
 
@@ -103,7 +109,7 @@ export class NodeProcess {
     if (program === undefined) throw new WebdfsError('BAD_CONFIG', 'no program to start nodes with');
     const child = spawn(program, words, {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: { ...this.#options.environment },
+      env: { ...SURROUNDINGS, ...this.#options.environment },
       // a Ctrl-C at the terminal goes to the whole process group: the supervisor tells the nodes itself
       detached: true,
     });
