@@ -229,7 +229,7 @@ function checkConditions({ conditions: { ifMatch, ifNoneMatch } }: WriteRequest,
   if (!failed) return;
   const found = etag === undefined ? 'there is no such key' : `the key has ETag ${etag}`;
   throw new WebdfsError('PRECONDITION_FAILED', `${failed} does not hold: ${found}`, {
-    details: { condition: failed, exists: etag !== undefined },
+    details: { exists: etag !== undefined },
   });
 }
 

@@ -35,7 +35,19 @@ export async function routedList(seams: RouterSeams, limits: RouterLimits, reque
     rows.push(...stretch.rows);
     from = stretch.next;
   }
+  // nodes go on behind a common prefix without a look at what is there
+  if (rows.at(-1)?.prefix === true && from !== undefined && !(await holdsAny(seams, limits, { ...request, from }))) {
+    from = undefined;
+  }
   return { rows, next: from };
+}
+
+/** Whether any row is left from a key on. */
+async function holdsAny(seams: RouterSeams, limits: RouterLimits, request: ListRequest): Promise<boolean> {
+  const { policy, from, before } = request;
+  if (compareBytes(from, before) >= 0) return false;
+  const page = await routedList(seams, limits, { policy, from, before, take: 1 });
+  return page.rows.length > 0 || page.next !== undefined;
 }
 
 /** Rows of every group of the policy up to `next`. */
