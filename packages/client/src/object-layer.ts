@@ -1,4 +1,4 @@
-import { type Log, silentLog } from '@webdfs/base';
+import { type Log, silentLog, WebdfsError } from '@webdfs/base';
 import { BLOCK_BYTES, INLINE_BYTES } from '@webdfs/replica';
 import { Background } from './background.ts';
 import type { BodyTarget } from './body-writer.ts';
@@ -169,7 +169,8 @@ export class ObjectLayer implements ObjectStore {
     part: { uploadId: string; number: number },
     options: CopyOptions & { range?: Range },
   ): Promise<PutResult> {
-    const { body, length: size } = await this.#objects.copySource(options);
+    const { info, body, length: size } = await this.#objects.copySource(options);
+    checkCopied(options.range, size, info.size);
     return await this.#uploads.copyPart(bucket, key, part, { body, size, signal: options.signal });
   }
 
@@ -216,6 +217,14 @@ export class ObjectLayer implements ObjectStore {
   idle(): Promise<void> {
     return this.#background.idle();
   }
+}
+
+/** A part is the whole range that was named: unlike a read, a copy is not cut at the source's end. @throws INVALID */
+function checkCopied(range: Range | undefined, copied: number, sourceSize: number): void {
+  if (range?.type !== 'from' || range.last === undefined || range.last - range.first + 1 === copied) return;
+  throw new WebdfsError('INVALID', `the range ends beyond the source's ${sourceSize} bytes`, {
+    details: { what: 'range', size: sourceSize },
+  });
 }
 
 function withChecksumType(start: UploadStart): UploadStart {

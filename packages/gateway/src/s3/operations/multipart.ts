@@ -6,7 +6,7 @@ import { parseEtags, writeConditions } from '../../objects/conditions.ts';
 import { checksumHeaders, factsOf } from '../../objects/facts.ts';
 import { checkKey } from '../../objects/write.ts';
 import { Refusal } from '../../refusal.ts';
-import { type Call, empty, numberIn, readDocument, uploadIdOf, xml, XML_HEADERS } from '../call.ts';
+import { type Call, empty, hasBody, numberIn, readDocument, uploadIdOf, xml, XML_HEADERS } from '../call.ts';
 import { asAlgorithm, CHECKSUM_ALGORITHMS, type ChecksumAlgorithm, isChecksum } from '../checksums.ts';
 import { checkObjectFeatures } from '../features.ts';
 import { Payload } from '../payload.ts';
@@ -136,6 +136,7 @@ export async function completeUpload(call: Call): Promise<Answer> {
   if (sizeText !== undefined && !/^\d{1,15}$/.test(sizeText)) {
     throw new Refusal('InvalidRequest', 'x-amz-mp-object-size is not a size.');
   }
+  if (!hasBody(call)) throw new Refusal('MalformedXML', 'The request names no parts.');
   const parts = partsIn(await readDocument(call, 'CompleteMultipartUpload', { digest: 'object' }));
   const work = store.completeUpload(bucket, key, uploadId, {
     parts,
