@@ -271,6 +271,31 @@ test('requests sent ahead are served one after another, effects included', async
   assert.match(answer, /\r\n\r\n19$/);
 });
 
+test('what follows a request and is none is refused only after the request was answered', async () => {
+  await using door = await aPublicBucket();
+  const head = `${door.head('PUT', '/bucket/new', { payload: 'UNSIGNED-PAYLOAD' })}Content-Length: 3\r\n\r\n`;
+  const answers = await door.raw(`${head}abcdef\r\n\r\n`);
+  assert.deepEqual(
+    [...answers.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((it) => it[1]),
+    ['200', '400'],
+  );
+  assert.equal((await door.ask('GET', '/bucket/new')).text, 'abc');
+});
+
+test('a body that is no longer one in the middle is refused at once, with all that was sent ahead behind it', async () => {
+  await using door = await aPublicBucket();
+  const head = door.head('PUT', '/bucket/new', {
+    payload: 'UNSIGNED-PAYLOAD',
+    headers: { 'x-amz-decoded-content-length': '5' },
+  });
+  const answers = await door.raw(`${GET}\r\n${head}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\nnonsense\r\n`);
+  assert.deepEqual(
+    [...answers.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((it) => it[1]),
+    ['200', '400'],
+  );
+  assert.equal((await door.ask('GET', '/bucket/new')).status, 404);
+});
+
 test('thousands of requests sent ahead are all answered', async () => {
   await using door = await aPublicBucket();
   const count = 3_000;

@@ -57,9 +57,9 @@ const REFINED: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, Refusa
 };
 
 function codeFor(error: WebdfsError): RefusalCode {
-  const { what = '', condition, exists } = error.details;
+  const { what = '', exists } = error.details;
   // S3 says of a write that must replace what is not there, that it is not there
-  if (error.code === 'PRECONDITION_FAILED' && condition === 'If-Match' && exists === false) return 'NoSuchKey';
+  if (error.code === 'PRECONDITION_FAILED' && exists === false) return 'NoSuchKey';
   return REFINED[error.code]?.[String(what)] ?? REFUSAL_OF[error.code];
 }
 

@@ -74,6 +74,11 @@ export class Exchange implements Ticking {
     return this.headers.has('transfer-encoding') ? undefined : 0;
   }
 
+  /** Whether the request says that a body follows, be it an empty one. */
+  get announcesBody(): boolean {
+    return this.headers.has('content-length') || this.headers.has('transfer-encoding');
+  }
+
   /** Aborted when the client goes away. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();

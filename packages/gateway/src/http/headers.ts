@@ -53,15 +53,7 @@ export function readHeaders(raw: readonly string[]): Headers {
 
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/** A Latin-1 header value as the text that its bytes spell in UTF-8; as it stands where they spell none. */
-export function textOfHeader(value: string): string {
-  if (!NOT_ASCII.test(value)) return value;
-  const bytes = Buffer.from(value, 'latin1');
-  const text = bytes.toString('utf8');
-  return text.includes('\ufffd') ? value : text;
-}
-
-/** The other way: a text as a header value, one character for each byte of its UTF-8. */
+/** A text as a header value, one character for each byte of its UTF-8. */
 export function headerOfText(text: string): string {
   return NOT_ASCII.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text;
 }

@@ -33,12 +33,19 @@ export interface ServerOptions {
   readonly limits?: Partial<ServerLimits>;
 }
 
+const FAULTS: Readonly<Record<string, 'RequestHeaderSectionTooLarge' | 'RequestTimeout'>> = {
+  HPE_HEADER_OVERFLOW: 'RequestHeaderSectionTooLarge',
+  ERR_HTTP_REQUEST_TIMEOUT: 'RequestTimeout',
+};
+
 const KEEP_ALIVE_MS = 65_000;
 
 /** A connection serves one request at a time: those sent ahead wait, so that their effects keep their order. */
 interface Connection {
-  busy: boolean;
+  serving: Exchange | undefined;
   readonly waiting: Exchange[];
+  /** The answer to what came behind them and is no request; the connection ends with it. */
+  fault: string | undefined;
 }
 
 /** The HTTP/1.1 server under both doors: limits, order, the ends of connections. It knows nothing of S3. */
@@ -122,6 +129,8 @@ export class HttpServer {
     server.on('request', (request, response) => this.#onRequest(request, response, false));
     server.on('checkContinue', (request, response) => this.#onRequest(request, response, true));
     server.on('checkExpectation', (request, response) => {
+      // an empty expectation expects nothing
+      if (request.headers.expect === '') return this.#onRequest(request, response, false);
       const exchange = this.#exchange(request, response, true);
       void this.#serving.unexpected(exchange);
     });
@@ -135,7 +144,7 @@ export class HttpServer {
   #onConnection(socket: Socket): void {
     socket.on('error', () => undefined);
     if (this.#connections.size >= this.#limits.connections) return this.#end(socket, this.#serving.raw('SlowDown'));
-    this.#connections.set(socket, { busy: false, waiting: [] });
+    this.#connections.set(socket, { serving: undefined, waiting: [], fault: undefined });
     socket.once('close', () => this.#connections.delete(socket));
   }
 
@@ -150,14 +159,14 @@ export class HttpServer {
     const { socket } = request;
     const connection = this.#connections.get(socket);
     if (connection === undefined) return void socket.destroy();
-    if (!connection.busy) return this.#start(exchange, connection);
+    if (connection.serving === undefined) return this.#start(exchange, connection);
     if (connection.waiting.length >= MAX_PIPELINED) return void socket.destroy();
     connection.waiting.push(exchange);
     socket.pause();
   }
 
   #start(exchange: Exchange, connection: Connection): void {
-    connection.busy = true;
+    connection.serving = exchange;
     const tooMany = this.#active >= this.#limits.requests;
     this.#active += 1;
     this.wheel.add(exchange);
@@ -168,7 +177,7 @@ export class HttpServer {
   #done(exchange: Exchange, connection: Connection): void {
     this.#active -= 1;
     this.wheel.delete(exchange);
-    connection.busy = false;
+    connection.serving = undefined;
     if (!exchange.response.writableFinished) exchange.abort();
     const { socket } = exchange.request;
     if (socket.destroyed) {
@@ -177,16 +186,20 @@ export class HttpServer {
     }
     const next = connection.waiting.shift();
     if (next !== undefined) this.#start(next, connection);
+    else if (connection.fault !== undefined) return this.#end(socket, connection.fault);
     if (connection.waiting.length === 0) socket.resume();
   }
 
   /** May fire twice for one socket: timeout, then parse error. */
   #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    if (error.code === 'HPE_HEADER_OVERFLOW')
-      return this.#end(socket, this.#serving.raw('RequestHeaderSectionTooLarge'));
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return this.#end(socket, this.#serving.raw('RequestTimeout'));
-    this.#end(socket, this.#serving.raw('BadRequest'));
+    const text = this.#serving.raw(FAULTS[error.code ?? ''] ?? 'BadRequest');
+    const connection = this.#connections.get(socket as Socket);
+    if (connection?.serving?.request.complete !== true) return this.#end(socket, text);
+    // requests that came whole before it are answered first
+    if (connection.waiting.at(-1)?.request.complete === false) connection.waiting.pop();
+    connection.fault = text;
+    socket.pause();
   }
 
   #end(socket: Duplex, text: string): void {

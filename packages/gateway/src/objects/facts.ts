@@ -1,6 +1,6 @@
 import type { ObjectFacts, ObjectInfo } from '@webdfs/client';
 import { httpDate } from '../http/dates.ts';
-import { type Headers, headerOfText, textOfHeader } from '../http/headers.ts';
+import type { Headers } from '../http/headers.ts';
 import { MAX_USER_METADATA } from '../http/limits.ts';
 import { Refusal } from '../refusal.ts';
 
@@ -20,15 +20,14 @@ const DEFAULT_TYPE = 'binary/octet-stream';
 
 /** `aws-chunked` is how the body travels, not how the object is encoded. */
 function contentEncoding(value: string): string {
-  return value
-    .split(',')
-    .map((coding) => coding.trim())
-    .filter((coding) => coding !== '' && coding.toLowerCase() !== 'aws-chunked')
-    .join(',');
+  const codings = value.split(',').map((coding) => coding.trim());
+  const kept = codings.filter((coding) => coding.toLowerCase() !== 'aws-chunked');
+  return kept.length === codings.length ? value : kept.filter((coding) => coding !== '').join(', ');
 }
 
 /**
- * What a request says about the object that it stores.
+ * What a request says about the object that it stores. Values are kept as they came, one character for each byte: what is no
+ * UTF-8 comes back the same too.
  *
  * @throws Refusal MetadataTooLarge beyond `MAX_USER_METADATA` bytes of names and values
  */
@@ -39,10 +38,10 @@ export function factsOf(request: Headers): ObjectFacts {
   for (const [name, value] of request) {
     if (name.startsWith(USER_PREFIX) && name.length > USER_PREFIX.length) {
       userBytes += name.length - USER_PREFIX.length + value.length;
-      user[name.slice(USER_PREFIX.length)] = textOfHeader(value);
+      user[name.slice(USER_PREFIX.length)] = value;
     } else if (KEPT[name] !== undefined) {
       const kept = name === 'content-encoding' ? contentEncoding(value) : value;
-      if (kept !== '') headers[name] = textOfHeader(kept);
+      if (kept !== '') headers[name] = kept;
     }
   }
   if (userBytes > MAX_USER_METADATA) {
@@ -52,15 +51,15 @@ export function factsOf(request: Headers): ObjectFacts {
   return { headers, user };
 }
 
-/** The headers of an answer about an object, flat. `overrides` replace kept ones. */
+/** The headers of an answer about an object, flat. `overrides` replace kept ones; header values, like those. */
 export function headersOf(info: ObjectInfo, overrides?: Readonly<Record<string, string>>): string[] {
   const flat = ['ETag', `"${info.etag}"`, 'Last-Modified', httpDate(info.modifiedMs), 'Accept-Ranges', 'bytes'];
   const kept = overrides === undefined ? info.headers : { ...info.headers, ...overrides };
   for (const name in kept) {
     const spelled = KEPT[name];
-    if (spelled !== undefined) flat.push(spelled, headerOfText(kept[name]!));
+    if (spelled !== undefined) flat.push(spelled, kept[name]!);
   }
-  for (const name in info.user) flat.push(USER_PREFIX + name, headerOfText(info.user[name]!));
+  for (const name in info.user) flat.push(USER_PREFIX + name, info.user[name]!);
   return flat;
 }
 

@@ -56,17 +56,14 @@ export function numberIn(call: Call, name: string, bounds: { least: number; most
  * The document that a request carries, verified like any body. With `digest: 'object'` the checksum headers are about the
  * object that the document speaks of, not about the document.
  *
- * @throws Refusal MalformedXML, MissingRequestBodyError, InvalidRequest if a digest is required and none came
+ * @throws Refusal MalformedXML, MissingRequestBodyError, MaxMessageLengthExceeded, InvalidRequest if a digest is required and none came
  */
 export async function readDocument(
   call: Call,
   root: string,
   options: { digest: 'required' | 'optional' | 'object' },
 ): Promise<XmlNode> {
-  const payload = new Payload(call.exchange, call.signing, {
-    limit: MAX_XML_BYTES,
-    checksum: options.digest !== 'object',
-  });
+  const payload = new Payload(call.exchange, call.signing, { checksum: options.digest !== 'object' });
   if (options.digest === 'required' && !payload.hasDigest) {
     throw new Refusal('InvalidRequest', 'The request needs a Content-MD5 or a checksum header.');
   }

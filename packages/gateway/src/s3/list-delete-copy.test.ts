@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { seedOf } from '@webdfs/base/testing';
+import { MAX_XML_BYTES } from '../http/limits.ts';
 import { aDoor, type Answered, type TestDoor } from '../testing.ts';
 import { keyIn, tokenOf } from './operations/list-objects.ts';
 
@@ -195,6 +196,24 @@ test('a key that cannot be deleted says why, and the others go', async () => {
   assert.deepEqual(elements((await list(door, {})).text, 'Key'), []);
 });
 
+test('an ETag that is named keeps an object of another, and nothing of what is not there', async () => {
+  await using door = await aBucket('a', 'b');
+  const etag = createHash('md5').update('b').digest('hex');
+  const named = (key: string, more: string): string => `<Object><Key>${key}</Key>${more}</Object>`;
+  const tag = (value: string): string => `<ETag>&quot;${value}&quot;</ETag>`;
+  const body = `<Delete>${named('a', tag('wrong'))}${named('b', tag(etag))}${named('absent', tag('any'))}</Delete>`;
+  const answer = await deleteKeys(door, body);
+  assert.deepEqual([answer.status, elements(answer.text, 'Code')], [200, ['PreconditionFailed']]);
+  const alone = async (key: string, headers: Record<string, string>): Promise<number> =>
+    (await door.ask('DELETE', `/bucket/${key}`, { headers })).status;
+  assert.equal(await alone('a', { 'if-match': '"wrong"' }), 412);
+  assert.equal(await alone('absent', { 'if-match': '*' }), 204);
+  // what cannot be looked at must not be passed over
+  assert.equal(await alone('a', { 'x-amz-if-match-size': '7' }), 501);
+  assert.equal((await deleteKeys(door, `<Delete>${named('a', '<Size>7</Size>')}</Delete>`)).code, 'NotImplemented');
+  assert.deepEqual(elements((await list(door, {})).text, 'Key'), ['a']);
+});
+
 test('a deletion needs a digest that is right, and 1 to 1 000 keys', async () => {
   await using door = await aBucket('a');
   assert.equal((await deleteKeys(door, deletion(['a']), {})).code, 'InvalidRequest');
@@ -211,6 +230,7 @@ test('a deletion needs a digest that is right, and 1 to 1 000 keys', async () =>
     (await deleteKeys(door, deletion(Array.from({ length: 1_001 }, (_, i) => `${i}`)))).code,
     'MalformedXML',
   );
+  assert.equal((await deleteKeys(door, ' '.repeat(MAX_XML_BYTES + 1))).code, 'MaxMessageLengthExceeded');
   assert.equal((await deleteKeys(door, `<!DOCTYPE a>${deletion(['a'])}`)).code, 'MalformedXML');
   assert.deepEqual(elements((await list(door, {})).text, 'Key'), ['a']);
 });

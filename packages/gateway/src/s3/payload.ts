@@ -39,13 +39,18 @@ function streamingForm(payload: string): StreamingForm | undefined {
   return form;
 }
 
-/** Bytes of the object that a request carries. @throws Refusal MissingContentLength, EntityTooLarge */
-function sizeOf(exchange: Exchange, framed: boolean, limit: number): number {
+/**
+ * Bytes of the object that a request carries. Saying nothing of a body is not the same as saying that it is empty: the
+ * length may have been lost on the way.
+ *
+ * @throws Refusal MissingContentLength, EntityTooLarge
+ */
+function sizeOf(exchange: Exchange, framed: boolean): number {
   const decoded = lengthIn(exchange.headers, 'x-amz-decoded-content-length');
   const size = framed ? decoded : (exchange.announced ?? decoded);
-  if (size === undefined) throw new Refusal('MissingContentLength');
-  if (size <= limit) return size;
-  const fields = { ProposedSize: String(size), MaxSizeAllowed: String(limit) };
+  if (size === undefined || !exchange.announcesBody) throw new Refusal('MissingContentLength');
+  if (size <= MAX_PUT_BYTES) return size;
+  const fields = { ProposedSize: String(size), MaxSizeAllowed: String(MAX_PUT_BYTES) };
   throw new Refusal('EntityTooLarge', undefined, { fields });
 }
 
@@ -74,8 +79,6 @@ function contentMd5(headers: Headers): Uint8Array | undefined {
 }
 
 export interface PayloadOptions {
-  /** Bytes of the largest body, default `MAX_PUT_BYTES`. */
-  readonly limit?: number;
   /** False: the checksum headers are not about this body. */
   readonly checksum?: boolean;
 }
@@ -101,7 +104,7 @@ export class Payload {
     const { headers } = exchange;
     const streaming = streamingForm(payload);
     this.#exchange = exchange;
-    this.size = sizeOf(exchange, streaming !== undefined, options.limit ?? MAX_PUT_BYTES);
+    this.size = sizeOf(exchange, streaming !== undefined);
     this.#md5 = contentMd5(headers);
     this.checksum = options.checksum === false ? undefined : declaredChecksum(headers);
     this.hasDigest = this.#md5 !== undefined || this.checksum !== undefined;

@@ -55,9 +55,32 @@ test('any region may be named, and is told again', async () => {
 
 test('names that S3 does not allow are refused', async () => {
   await using door = await aDoor();
-  for (const name of ['ab', 'Upper', '192.168.0.1', 'a..b', '-ab', 'ab-', 'xn--abc', 'a_b', 'x'.repeat(64)]) {
+  for (const name of [
+    'ab',
+    'Upper',
+    '192.168.0.1',
+    'a..b',
+    'a.-b',
+    'a-.b',
+    '-ab',
+    'ab-',
+    'xn--abc',
+    'a_b',
+    'x'.repeat(64),
+  ]) {
     assert.equal((await door.ask('PUT', `/${name}`)).code, 'InvalidBucketName', name);
   }
+});
+
+test('an access list that S3 does not know is nonsense, one that it knows is not built', async () => {
+  await using door = await aBucket();
+  const code = async (path: string, acl: string, query = {}): Promise<string | undefined> =>
+    (await door.ask('PUT', path, { query, headers: { 'x-amz-acl': acl } })).code;
+  assert.equal(await code('/other', 'public-ready'), 'InvalidArgument');
+  assert.equal(await code('/other', 'public-read-write'), 'NotImplemented');
+  assert.equal(await code('/bucket', 'public-ready', { acl: '' }), 'InvalidArgument');
+  assert.equal(await code('/bucket/k', 'public-ready'), 'InvalidArgument');
+  assert.equal(await code('/bucket/k', 'public-read'), 'AccessControlListNotSupported');
 });
 
 test('a bucket with objects is not deleted', async () => {
@@ -103,6 +126,24 @@ test('an object comes back as it was put: bytes, ETag, headers, metadata', async
     assert.match(String(got.headers['x-amz-request-id']), /^[0-9A-F]{16}$/);
     assert.ok(got.headers['x-amz-id-2']);
   }
+});
+
+test('metadata and encodings come back as the bytes that they were, UTF-8 or not', async () => {
+  await using door = await aBucket();
+  for (const value of ['caf\xe9', 'caf\xc3\xa9', '\xff\xfe', 'a, b,c']) {
+    await door.ask('PUT', '/bucket/k', { headers: { 'x-amz-meta-a': value, 'content-encoding': 'deflate, gzip' } });
+    const { headers } = await door.ask('HEAD', '/bucket/k');
+    assert.deepEqual([headers['x-amz-meta-a'], headers['content-encoding']], [value, 'deflate, gzip']);
+  }
+});
+
+test('a body without a length is refused, an expectation of nothing is not', async () => {
+  await using door = await aBucket();
+  const head = door.head('PUT', '/bucket/k', { payload: 'UNSIGNED-PAYLOAD' });
+  assert.match(await door.raw(`${head}Connection: close\r\n\r\n`), /^HTTP\/1\.1 411 .*<Code>MissingContentLength</s);
+  const rest = 'Expect: \r\nConnection: close\r\nContent-Length: 2\r\n\r\nab';
+  assert.match(await door.raw(head + rest), /^HTTP\/1\.1 200 /);
+  assert.equal((await door.ask('GET', '/bucket/k')).text, 'ab');
 });
 
 test('keys are opaque bytes: each of these is its own object', async () => {

@@ -3,26 +3,28 @@ import type { Bucket } from '@webdfs/client';
 import type { Answer } from '../../http/answer.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Call, empty, hasBody, readDocument, xml } from '../call.ts';
-import { checkFeatures } from '../features.ts';
+import { cannedAccess, checkFeatures } from '../features.ts';
 import { textOf } from '../xml-read.ts';
 import { escapeXml, leaf, root } from '../xml-write.ts';
 
 const NAME = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+/** Between periods stand labels of a host name, which neither are empty nor begin or end with a hyphen. */
+const BAD_LABEL = /\.[.-]|-\./;
 const IP_ADDRESS = /^\d+\.\d+\.\d+\.\d+$/;
 const RESERVED = /^(?:xn--|sthree-|amzn-s3-demo-)|(?:-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$/;
 
 /** S3's rules for the names of general purpose buckets. */
 function isBucketName(name: string): boolean {
-  return NAME.test(name) && !name.includes('..') && !IP_ADDRESS.test(name) && !RESERVED.test(name);
+  return NAME.test(name) && !BAD_LABEL.test(name) && !IP_ADDRESS.test(name) && !RESERVED.test(name);
 }
 
 /** The region in which a bucket without one is. */
 const NAMELESS_REGION = 'us-east-1';
 
 function accessOf(call: Call): Bucket['access'] {
-  const acl = call.exchange.headers.get('x-amz-acl') ?? 'private';
+  const acl = cannedAccess(call.exchange.headers) ?? 'private';
   if (acl === 'private' || acl === 'public-read') return acl;
-  throw new Refusal('NotImplemented', `A bucket is private or public-read; ${acl.slice(0, 64)} is not built yet.`);
+  throw new Refusal('NotImplemented', `A bucket is private or public-read; ${acl} is not built yet.`);
 }
 
 export async function createBucket(call: Call): Promise<Answer> {

@@ -1,6 +1,8 @@
-import { utf8 } from '@webdfs/base';
+import { utf8, WebdfsError } from '@webdfs/base';
+import type { PutConditions } from '@webdfs/client';
 import type { Answer } from '../../http/answer.ts';
 import { DELETE_WIDTH, MAX_DELETE_KEYS } from '../../http/limits.ts';
+import { parseEtags } from '../../objects/conditions.ts';
 import { checkKey } from '../../objects/write.ts';
 import { refusalOf } from '../../errors.ts';
 import { Refusal } from '../../refusal.ts';
@@ -11,6 +13,19 @@ import { leaf, node, root } from '../xml-write.ts';
 interface Victim {
   readonly key: string;
   readonly version: string | undefined;
+  readonly conditions: PutConditions | undefined;
+}
+
+/** Removes an object. One that is not there is gone, whatever ETag it should have had. @throws what the object layer throws */
+export async function removeObject(call: Call, key: Uint8Array, conditions: PutConditions | undefined): Promise<void> {
+  checkKey(key);
+  try {
+    await call.store.remove(call.bucket, key, conditions);
+  } catch (error) {
+    const isGone =
+      error instanceof WebdfsError && error.code === 'PRECONDITION_FAILED' && error.details['exists'] === false;
+    if (!isGone) throw error;
+  }
 }
 
 /** DeleteObjects: each key is deleted, or says why not; the answer is `200` all the same. */
@@ -37,7 +52,16 @@ export async function deleteObjects(call: Call): Promise<Answer> {
 function victimOf(object: XmlNode): Victim {
   const key = textOf(object, 'Key');
   if (key === undefined || key === '') throw new Refusal('MalformedXML', 'An object to be deleted has no key.');
-  return { key, version: textOf(object, 'VersionId') };
+  for (const name of ['LastModifiedTime', 'Size']) {
+    if (textOf(object, name) === undefined) continue;
+    throw new Refusal('NotImplemented', 'Deletions by size or time are not built yet.');
+  }
+  const etag = textOf(object, 'ETag');
+  return {
+    key,
+    version: textOf(object, 'VersionId'),
+    conditions: etag === undefined ? undefined : { ifMatch: parseEtags(etag) },
+  };
 }
 
 async function removeOne(call: Call, victim: Victim, quiet: boolean): Promise<string> {
@@ -45,9 +69,7 @@ async function removeOne(call: Call, victim: Victim, quiet: boolean): Promise<st
     if (victim.version !== undefined && victim.version !== '' && victim.version !== 'null') {
       throw new Refusal('NoSuchVersion');
     }
-    const key = utf8(victim.key);
-    checkKey(key);
-    await call.store.remove(call.bucket, key);
+    await removeObject(call, utf8(victim.key), victim.conditions);
     return quiet ? '' : node('Deleted', leaf('Key', victim.key));
   } catch (error) {
     const { code, message } = refusalOf(error);

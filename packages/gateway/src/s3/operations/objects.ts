@@ -1,16 +1,17 @@
 import type { Answer } from '../../http/answer.ts';
 import { httpDate } from '../../http/dates.ts';
-import { isHeaderValue, textOfHeader } from '../../http/headers.ts';
+import { headerOfText, isHeaderValue } from '../../http/headers.ts';
 import { MAX_PARTS } from '../../http/limits.ts';
 import { writeConditions } from '../../objects/conditions.ts';
 import { checksumHeaders, factsOf } from '../../objects/facts.ts';
 import { readObject } from '../../objects/read.ts';
-import { checkKey, writeObject } from '../../objects/write.ts';
+import { writeObject } from '../../objects/write.ts';
 import { Refusal } from '../../refusal.ts';
 import { type Call, empty, numberIn, xml } from '../call.ts';
-import { checkObjectFeatures } from '../features.ts';
+import { checkFeatures, checkObjectFeatures } from '../features.ts';
 import { Payload } from '../payload.ts';
 import { leaf, node, root } from '../xml-write.ts';
+import { removeObject } from './delete-objects.ts';
 
 export async function putObject(call: Call): Promise<Answer> {
   const { exchange, store, bucket, key } = call;
@@ -40,11 +41,9 @@ function overridesOf(call: Call): Readonly<Record<string, string>> | undefined {
     if (call.accessKeyId === undefined) {
       throw new Refusal('InvalidRequest', 'Only a signed request may say which headers it wants.');
     }
-    const value = query.get(name) ?? '';
-    if (!isHeaderValue(Buffer.from(value, 'utf8').toString('latin1'))) {
-      throw new Refusal('InvalidArgument', `${name} cannot stand in a header.`);
-    }
-    overrides[header] = textOfHeader(value);
+    const value = headerOfText(query.get(name) ?? '');
+    if (!isHeaderValue(value)) throw new Refusal('InvalidArgument', `${name} cannot stand in a header.`);
+    overrides[header] = value;
   }
   return overrides;
 }
@@ -64,9 +63,9 @@ export async function getObject(call: Call): Promise<Answer> {
 }
 
 export async function deleteObject(call: Call): Promise<Answer> {
-  const { store, bucket, key } = call;
-  checkKey(key);
-  await store.remove(bucket, key, writeConditions(call.exchange.headers));
+  const { headers } = call.exchange;
+  checkFeatures(headers);
+  await removeObject(call, call.key, writeConditions(headers));
   return empty(204);
 }
 
