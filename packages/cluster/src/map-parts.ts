@@ -27,11 +27,12 @@ interface At<T> {
   readonly entry: MapEntry;
 }
 
+/** The values in the form in which views show them: they are asked for millions of times. */
 interface NodeFacts {
-  readonly node?: At<NodeInfo> | undefined;
-  readonly disk?: At<DiskInfo> | undefined;
-  readonly live?: At<LiveInfo> | undefined;
-  readonly down?: At<DownInfo> | undefined;
+  readonly node?: At<NodeInfo & { readonly revision: Revision }> | undefined;
+  readonly disk?: At<DiskInfo & { readonly revision: Revision }> | undefined;
+  readonly live?: At<{ readonly info: LiveInfo; readonly session: Revision }> | undefined;
+  readonly down?: At<{ readonly info: DownInfo; readonly mark: Revision }> | undefined;
 }
 
 /** 64 groups of a policy: their overrides, and what was derived of them so far. */
@@ -193,15 +194,17 @@ function groupsWithin(groups: Iterable<GroupKey>, map: ClusterMap | undefined): 
 }
 
 function nodeFact(key: string, type: keyof NodeFacts, entry: MapEntry | undefined): Partial<NodeFacts> {
+  if (entry === undefined) return { [type]: undefined };
+  const { value, modRevision: revision } = entry;
   switch (type) {
     case 'node':
-      return { node: entry && { value: parseNodeInfo(key, entry.value), entry } };
+      return { node: { value: { ...parseNodeInfo(key, value), revision }, entry } };
     case 'disk':
-      return { disk: entry && { value: parseDiskInfo(key, entry.value), entry } };
+      return { disk: { value: { ...parseDiskInfo(key, value), revision }, entry } };
     case 'live':
-      return { live: entry && { value: parseLiveInfo(key, entry.value), entry } };
+      return { live: { value: { info: parseLiveInfo(key, value), session: revision }, entry } };
     case 'down':
-      return { down: entry && { value: parseDownInfo(key, entry.value), entry } };
+      return { down: { value: { info: parseDownInfo(key, value), mark: revision }, entry } };
   }
 }
 

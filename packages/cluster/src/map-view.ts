@@ -100,23 +100,19 @@ export class MapSnapshot implements MapView {
   }
 
   node(node: NodeId): (NodeInfo & { readonly revision: Revision }) | undefined {
-    const at = this.#parts.nodes.get(node)?.node;
-    return at && { ...at.value, revision: at.entry.modRevision };
+    return this.#parts.nodes.get(node)?.node?.value;
   }
 
   disk(node: NodeId): (DiskInfo & { readonly revision: Revision }) | undefined {
-    const at = this.#parts.nodes.get(node)?.disk;
-    return at && { ...at.value, revision: at.entry.modRevision };
+    return this.#parts.nodes.get(node)?.disk?.value;
   }
 
   live(node: NodeId): { readonly info: LiveInfo; readonly session: Revision } | undefined {
-    const at = this.#parts.nodes.get(node)?.live;
-    return at && { info: at.value, session: at.entry.modRevision };
+    return this.#parts.nodes.get(node)?.live?.value;
   }
 
   down(node: NodeId): { readonly info: DownInfo; readonly mark: Revision } | undefined {
-    const at = this.#parts.nodes.get(node)?.down;
-    return at && { info: at.value, mark: at.entry.modRevision };
+    return this.#parts.nodes.get(node)?.down?.value;
   }
 
   marked(): readonly NodeId[] {
