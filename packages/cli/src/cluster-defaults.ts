@@ -13,6 +13,12 @@ async function freePort(): Promise<number> {
   return address !== null && typeof address === 'object' ? address.port : 0;
 }
 
+/**
+ * A node lives on buffers that die young; V8 would let its nursery grow to 96 MiB before it looks. In MiB, of each half.
+ * Measured: no difference in CPU per request.
+ */
+const HEAP = ['--max-semi-space-size=8'] as const;
+
 type Defaults = Omit<ClusterOptions, 'folder' | 'nodes' | 'replicas' | 'placement' | 'buckets'>;
 
 /** How this program starts clusters: its own command line for the nodes, the machine's clock, disk and chance. */
@@ -25,7 +31,7 @@ export async function clusterDefaults(terminal: Terminal, port?: number): Promis
     port: port ?? (await freePort()),
     credentials: undefined,
     environment: terminal.environment,
-    program: [process.execPath, ...process.execArgv, process.argv[1]!, 'node'],
+    program: [process.execPath, ...process.execArgv, ...HEAP, process.argv[1]!, 'node'],
     disk: new NodeDisk(),
     clock: systemClock,
     random: new SystemRandom(),
