@@ -1,4 +1,4 @@
-import { type Ballot, concat, EMPTY, type GroupKey, type Sequence, WebdfsError } from '@webdfs/base';
+import { type Ballot, concat, EMPTY, equalBytes, type GroupKey, type Sequence, WebdfsError } from '@webdfs/base';
 import { type Applier, type Tables, unpackBlockBody } from './applier.ts';
 import { BLOCK_ID_BYTES, KIND, type LogEntry } from './entry.ts';
 import { checkEntry, isPut } from './entry-check.ts';
@@ -44,7 +44,7 @@ export class GroupLogs {
       const group = this.#usable(entry);
       if (entry.sequence <= group.commit) return Promise.resolve();
       const same = group.pending.find((other) => other.sequence === entry.sequence);
-      if (same?.ballot === entry.ballot) return same.done ?? Promise.resolve();
+      if (same?.ballot === entry.ballot) return this.#repeat(same, entry);
       this.#checkOrder(group, entry, same);
       const staged = this.#stagedFor(entry);
       if (isPut(entry)) this.#options.checkSpace();
@@ -66,6 +66,14 @@ export class GroupLogs {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Two entries of one sequence and ballot are one entry: anything else is a breach of the protocol. */
+  #repeat(same: Logged, entry: LogEntry): Promise<void> {
+    if (same.kind !== entry.kind || !equalBytes(same.meta, entry.meta)) {
+      throw new WebdfsError('CONFLICT', `another entry ${entry.sequence} of ballot ${entry.ballot} is pending`);
+    }
+    return same.done ?? Promise.resolve();
   }
 
   #usable(key: GroupKey): GroupState {

@@ -67,6 +67,7 @@ test('entries follow each other without gaps', async () => {
   await store.append(aRecord({ sequence: 2 }));
   await store.append(aRecord({ sequence: 1 }));
   assert.equal((await store.pending(GROUP)).length, 2);
+  await assert.rejects(store.append({ ...aRecord({ sequence: 1 }), meta: new Uint8Array(48) }), { code: 'CONFLICT' });
 });
 
 test('a cut voids what is above it of lower ballots, now and after a restart', async () => {
