@@ -133,7 +133,8 @@ export interface Store extends AsyncDisposable {
    * Entries of one group must be appended in the order of their sequences, without gaps. A repeat resolves with the first;
    * a pending entry of a lower ballot at the same sequence becomes void, with all of lower ballots that follow it.
    * @throws NOT_FOUND if a BLOCK's bytes are not here, CHECKSUM_MISMATCH if they are others, NOT_SYNCED for a gap,
-   * STALE_BALLOT if a pending entry there has a higher ballot, or the entry became void while it was being written
+   * STALE_BALLOT if a pending entry there has a higher ballot, or the entry became void while it was being written, CONFLICT
+   * if another entry of the same sequence and ballot is pending
    */
   append(entry: LogEntry): Promise<void>;
   /** Voids pending entries with sequences above `after` and ballots below `below`, for good. Never at or below the commit point. */
