@@ -5,7 +5,7 @@ import { BrokenInvariant, makeLog, SeededRandom, WebdfsError } from '@webdfs/bas
 import type { ObjectStore } from '@webdfs/client';
 import { openDoor } from './door.ts';
 import type { Pieces } from './http/answer.ts';
-import { PACE_SECONDS } from './http/limits.ts';
+import { MAX_PIPELINED, PACE_SECONDS } from './http/limits.ts';
 import { aDoor, aPublicBucket, codeOf, eventually, replacing, statusOf } from './testing.ts';
 
 /** The recipe's lines 10 to 18: bodies, answers, slow and vanishing clients, many requests, the end. */
@@ -308,6 +308,26 @@ test('thousands of requests sent ahead are all answered', async () => {
 });
 
 // ---- 17 and 18: ends and names ----
+
+test('requests beyond what may wait are left in the network until there is room, bodies or not', async () => {
+  const slow = (store: ObjectStore): ObjectStore =>
+    replacing(store, {
+      head: async (...asked) => {
+        await turn();
+        return await store.head(...asked);
+      },
+    });
+  await using door = await aPublicBucket({ wrap: slow });
+  const connection = door.connect();
+  const padding = `X-Padding: ${'x'.repeat(100)}\r\n`;
+  const put = `${door.head('PUT', '/bucket/p', { payload: 'UNSIGNED-PAYLOAD' })}Content-Length: 1\r\n\r\nx`;
+  const head = `HEAD /bucket/k HTTP/1.1\r\nHost: h\r\n${padding}\r\n`;
+  const times = MAX_PIPELINED + 1_024;
+  connection.write((put + head.repeat(63)).repeat(times / 64));
+  connection.write('GET /bucket/k HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+  const answers = await connection.untilClose();
+  assert.equal(answers.match(/HTTP\/1\.1 200/g)?.length, times + 1);
+});
 
 test('a door that closes finishes what it serves, says so, and takes no more', async () => {
   const gate = stopped();

@@ -44,6 +44,8 @@ const KEEP_ALIVE_MS = 65_000;
 interface Connection {
   serving: Exchange | undefined;
   readonly waiting: Exchange[];
+  /** Requests were sent ahead at least once. */
+  held: boolean;
   /** The answer to what came behind them and is no request; the connection ends with it. */
   fault: string | undefined;
 }
@@ -144,7 +146,7 @@ export class HttpServer {
   #onConnection(socket: Socket): void {
     socket.on('error', () => undefined);
     if (this.#connections.size >= this.#limits.connections) return this.#end(socket, this.#serving.raw('SlowDown'));
-    this.#connections.set(socket, { serving: undefined, waiting: [], fault: undefined });
+    this.#connections.set(socket, { serving: undefined, waiting: [], held: false, fault: undefined });
     socket.once('close', () => this.#connections.delete(socket));
   }
 
@@ -162,6 +164,21 @@ export class HttpServer {
     if (connection.serving === undefined) return this.#start(exchange, connection);
     if (connection.waiting.length >= MAX_PIPELINED) return void socket.destroy();
     connection.waiting.push(exchange);
+    this.#holdBack(socket, connection);
+  }
+
+  /**
+   * Lets what comes after wait in the network. The parser reads the connection natively, and what it does for bodies
+   * resumes reading behind our back: only with a listener for its bytes does a pause hold.
+   */
+  #holdBack(socket: Socket, connection: Connection): void {
+    if (!connection.held) {
+      connection.held = true;
+      socket.on('data', () => undefined);
+      socket.on('resume', () => {
+        if (connection.waiting.length > 0) socket.pause();
+      });
+    }
     socket.pause();
   }
 
