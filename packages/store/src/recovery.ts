@@ -128,15 +128,24 @@ export class Recovery {
       return true;
     }
     const volume = new Volume({ id, lane: head.lane, salt: head.salt, path });
+    volume.size = size;
+    await this.#found(volume, file, row);
+    return false;
+  }
+
+  async #found(volume: Volume, file: DiskFile, row: VolumeValue | undefined): Promise<void> {
+    const { volumes } = this.#tables;
+    const { size } = volume;
     if (row !== undefined) volume.restore(row);
     else volume.horizon = volumes.highest;
     volume.size = size;
     await volumes.adopt(volume, file);
     const sealEnd = await readSeal(file, volume, size);
+    // it may stand in the page cache only, and what is decided by it will outlive that
+    if (sealEnd !== undefined && row?.state !== 'sealed') await file.sync();
     const end = sealEnd ?? (row?.state === 'sealed' ? row.end : undefined);
     const from = Math.max(VOLUME_HEAD_BYTES, row?.applied ?? 0);
     this.#old.push({ volume, size, from, end, sealed: sealEnd !== undefined });
-    return false;
   }
 
   // ---- steps 3 and 4 ----
@@ -242,9 +251,19 @@ export class Recovery {
       const waits = this.#options.replay.meet(entry);
       if (waits !== undefined) await waits;
     }
+    if (this.#rewritten.length > 0) this.#raiseHorizons();
   }
 
-  /** Without duplicates, marks that prove nothing now, copies whose source is still here, and pieces that no BLOCK names. */
+  /** What was written again may be an older copy of what a tombstone took away, in a file younger than that. */
+  #raiseHorizons(): void {
+    const { volumes } = this.#tables;
+    for (const volume of volumes.all()) {
+      volume.horizon = volumes.highest;
+      volumes.touch(volume);
+    }
+  }
+
+  /** Without duplicates, marks that prove nothing now, copies that nothing names, and pieces that no BLOCK names. */
   #worthRewriting(): Logged[] {
     const stagingOf = (entry: Logged): string => toHex(entry.key.subarray(0, BLOCK_ID_BYTES + 4));
     const named = new Set<string>();
@@ -252,7 +271,9 @@ export class Recovery {
     for (const entry of [...pending, ...this.#unproven]) if (entry.kind === KIND.BLOCK) named.add(stagingOf(entry));
     const seen = new Set<string>();
     return this.#unproven.filter((entry) => {
-      if (entry.kind === KIND.SYNC_MARK || entry.kind === KIND.SEAL || isMoved(entry) || entry.damaged) return false;
+      if (entry.kind === KIND.SYNC_MARK || entry.kind === KIND.SEAL || entry.damaged) return false;
+      // if no row names a copy, its source is still here; without an index, who knows
+      if (isMoved(entry) && !this.#options.rebuild && !this.#options.replay.isNamed(entry)) return false;
       if (entry.kind === KIND.PIECE && !named.has(stagingOf(entry))) return false;
       const { kind, policy, group, tenure, sequence, ballot } = entry;
       const name = `${kind} ${policy} ${group} ${tenure} ${sequence} ${ballot} ${toHex(entry.key)}`;

@@ -119,6 +119,11 @@ export class Replay {
     this.#options.applier.settle(entry);
   }
 
+  /** Whether the row of this version points to this very copy. */
+  isNamed(entry: Logged): boolean {
+    return this.#pointers.points(metOf(entry));
+  }
+
   /**
    * Makes the row of this version point here. What a recovery has written again may be in the index already, at its old
    * place: beyond the end of a file that is sealed below it.
