@@ -202,10 +202,9 @@ export class Recovery {
 
   async #replay(volume: Volume, entry: Logged): Promise<void> {
     volume.entries += 1;
-    volume.unsettled.push(entry);
     const waits = this.#options.replay.meet(entry);
     if (waits !== undefined) await waits;
-    if (entry.settled && volume.unsettled.at(-1) === entry) volume.unsettled.pop();
+    if (!entry.settled) volume.unsettled.push(entry);
     volume.reached(entry.place + entry.entryBytes);
   }
 
