@@ -48,6 +48,13 @@ const BATCH = 128;
 const SUM_TRIES = 40;
 const SUM_PAUSE_MS = 15;
 
+/** What is here can be no part of the primary's history. */
+export class Diverged extends WebdfsError {
+  constructor(message: string) {
+    super('CONFLICT', message);
+  }
+}
+
 /**
  * One group's past, brought to a learner by differences (protocol J3), while its new records come by the stream.
  *
@@ -67,7 +74,7 @@ export class Lesson {
   /**
    * Resolves when this node holds what the primary holds.
    *
-   * @throws CONFLICT if what is here can be no part of the primary's history; the errors of links and disk
+   * @throws Diverged if what is here can be no part of the primary's history; the errors of links and disk
    */
   async run(known: GroupSum): Promise<void> {
     const { store } = this.#host;
@@ -136,7 +143,7 @@ export class Lesson {
         differing.remove.push(ours!);
         return;
       case 'diverged':
-        throw new WebdfsError('CONFLICT', `what is here of group ${key.policy}/${key.group} is of another history`);
+        throw new Diverged(`what is here of group ${key.policy}/${key.group} is of another history`);
       case 'same':
       case 'leave':
         return;

@@ -135,16 +135,27 @@ function entryBytes(entry: LogEntry): number {
   return 96 + entry.key.length + entry.meta.length + entry.body.length;
 }
 
+/** Tries where the entry is replaced between the look-up and the read. */
+const READ_TRIES = 4;
+
 async function fetchedOf(store: Store, item: FetchItem): Promise<Fetched> {
-  try {
-    if (item.type === 'record') {
-      const row = store.find(item.id);
-      return row === undefined ? { state: 'absent' } : { state: 'entry', entry: await store.read(row) };
+  for (let tries = 1; ; tries++) {
+    try {
+      const entry = await readOf(store, item);
+      return entry === undefined ? { state: 'absent' } : { state: 'entry', entry };
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === 'CORRUPT') return { state: 'damaged' };
+      if ((code !== 'CONFLICT' && code !== 'NOT_FOUND') || tries === READ_TRIES) throw error;
     }
-    const row = store.findBlock(item, item.id);
-    return row === undefined ? { state: 'absent' } : { state: 'entry', entry: await store.readBlockEntry(row) };
-  } catch (error) {
-    if (codeOf(error) === 'CORRUPT') return { state: 'damaged' };
-    throw error;
   }
+}
+
+async function readOf(store: Store, item: FetchItem): Promise<LogEntry | undefined> {
+  if (item.type === 'record') {
+    const row = store.find(item.id);
+    return row === undefined ? undefined : await store.read(row);
+  }
+  const row = store.findBlock(item, item.id);
+  return row === undefined ? undefined : await store.readBlockEntry(row);
 }

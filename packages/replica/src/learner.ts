@@ -1,13 +1,4 @@
-import {
-  codeOf,
-  type GroupKey,
-  groupNumber,
-  messageOf,
-  type NodeId,
-  type Revision,
-  sleep,
-  WebdfsError,
-} from '@webdfs/base';
+import { type GroupKey, groupNumber, messageOf, type NodeId, type Revision, sleep, WebdfsError } from '@webdfs/base';
 import { revisionOf } from '@webdfs/cluster';
 import type { Message } from '@webdfs/wire';
 import {
@@ -20,7 +11,7 @@ import {
   type LearnReport,
   MAX_LEARN_GROUPS,
 } from './learner-codec.ts';
-import { Lesson, type Movement } from './learner-lesson.ts';
+import { Diverged, Lesson, type Movement } from './learner-lesson.ts';
 import { sameContents, sumOf } from './learner-pages.ts';
 import { Rate } from './rate.ts';
 import type { ReplicaHost } from './replica-host.ts';
@@ -110,7 +101,8 @@ export class Learner {
   async onLearn(message: Message, from: NodeId): Promise<Message> {
     const { receiver, orders } = decodeLearn(message);
     // refused as a whole, so that no group's pause grows: it asks again each second, and begins as soon as there is space
-    if (this.#host.store.facts().full) throw new WebdfsError('DISK_FULL', `node ${this.#host.self} has no space to learn`);
+    if (this.#host.store.facts().full)
+      throw new WebdfsError('DISK_FULL', `node ${this.#host.self} has no space to learn`);
     await this.#readMap(orders);
     this.#isSuspect = this.#host.store.facts().suspect;
     const answers: LearnAnswer[] = [];
@@ -207,7 +199,7 @@ export class Learner {
       await lesson.run(sum);
     } catch (error) {
       // of another history: the next attempt begins with nothing
-      if (codeOf(error) === 'CONFLICT' && !options.signal.aborted) await this.#host.store.drop(options.key);
+      if (error instanceof Diverged && !options.signal.aborted) await this.#host.store.drop(options.key);
       throw error;
     }
   }

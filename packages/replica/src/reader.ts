@@ -49,7 +49,8 @@ export class Reader {
       } catch (error) {
         const code = codeOf(error);
         if (code === 'CORRUPT') return answerOf(row, await this.#elsewhere(request, row));
-        if (code !== 'NOT_FOUND' || tries === READ_TRIES) throw error;
+        // another version by now: the next look-up finds it
+        if ((code !== 'NOT_FOUND' && code !== 'CONFLICT') || tries === READ_TRIES) throw error;
       }
     }
   }

@@ -6,6 +6,7 @@ import { decodeVerifyRequest, encodeVerifyAnswer, type VerifyItem, type VerifyRe
 
 /** Read and verified at once. */
 const READ_BYTES = 262_144;
+const LOOK_TRIES = 4;
 
 const ABSENT: VerifyResult = { state: 'absent', sequence: 0, size: 0 };
 
@@ -25,9 +26,22 @@ export async function verifyItems(
   const results: VerifyResult[] = [];
   for (const item of items) {
     signal.throwIfAborted();
-    results.push(item.type === 'record' ? await verifyRecord(store, item) : await verifyBlock(store, item, signal));
+    const look = item.type === 'record' ? () => verifyRecord(store, item) : () => verifyBlock(store, item, signal);
+    results.push(await settled(look));
   }
   return results;
+}
+
+/** Looks again where the thing was replaced while it was read. */
+async function settled(look: () => Promise<VerifyResult>): Promise<VerifyResult> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await look();
+    } catch (error) {
+      const isReplaced = codeOf(error) === 'CONFLICT' || codeOf(error) === 'NOT_FOUND';
+      if (!isReplaced || tries === LOOK_TRIES) throw error;
+    }
+  }
 }
 
 async function verifyRecord(store: Readable, item: VerifyItem): Promise<VerifyResult> {
