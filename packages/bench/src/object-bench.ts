@@ -1,7 +1,7 @@
 import { cpus } from 'node:os';
 import type { Clock, Random } from '@webdfs/base';
 import { atMost, BENCH_EXIT, type Check } from './check.ts';
-import { busyTicks, usageOf } from './process-usage.ts';
+import { usageOf } from './process-usage.ts';
 import { type Body, bodyOf, S3Load, type S3Target } from './s3-load.ts';
 
 /**
@@ -21,6 +21,8 @@ export interface ObjectBenchOptions {
   readonly connections: readonly number[];
   /** Time of each measurement; a third of it goes before as warm-up. */
   readonly seconds: number;
+  /** Before anything is measured every target gets PUTs and GETs for so long: compilers and caches settle. */
+  readonly warmUpSeconds: number;
   /** Times each measurement is taken; the one with the median CPU counts. */
   readonly rounds: number;
   readonly clock: Clock;
@@ -124,9 +126,21 @@ export function checksOf(rows: readonly ObjectRow[], subject: string, rival: str
   return checks;
 }
 
+async function warmUp(options: ObjectBenchOptions): Promise<void> {
+  const body = bodyOf(Math.min(...options.sizes), options.random);
+  const connections = Math.max(...options.connections);
+  for (const target of options.targets) {
+    using load = new S3Load({ target, bucket: BUCKET, connections, clock: options.clock, random: options.random });
+    await load.makeBucket();
+    await load.fill(body, connections);
+    await load.run({ operation: 'PUT', body, connections, seconds: options.warmUpSeconds * 0.7 });
+    await load.run({ operation: 'GET', body, connections, seconds: options.warmUpSeconds * 0.3 });
+  }
+}
+
 export async function benchObjects(options: ObjectBenchOptions): Promise<ObjectReport> {
   const rows: ObjectRow[] = [];
-  const idleBefore = busyTicks();
+  await warmUp(options);
   for (const size of options.sizes) {
     const body = bodyOf(size, options.random);
     for (const connections of options.connections) {
@@ -152,9 +166,8 @@ export async function benchObjects(options: ObjectBenchOptions): Promise<ObjectR
       }
     }
   }
-  const idleAfter = busyTicks();
   const checks = checksOf(rows, options.targets[0]!.name, 'radosgw');
-  const valid = rows.every((row) => row.errors === 0) && idleAfter.all > idleBefore.all;
+  const valid = rows.every((row) => row.errors === 0);
   const passed = checks.every((check) => check.pass);
   return {
     machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.versions.node },

@@ -29,11 +29,3 @@ export function usageOf(pids: readonly number[]): Usage {
     anonymousBytes: usages.reduce((sum, usage) => sum + usage.anonymousBytes, 0),
   };
 }
-
-/** Share of the machine's time that was not idle between two looks, 0..1; tells whether others disturbed a run. */
-export function busyTicks(): { readonly busy: number; readonly all: number } {
-  const line = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!;
-  const fields = line.split(/\s+/).slice(1, 9).map(Number);
-  const all = fields.reduce((sum, field) => sum + field, 0);
-  return { busy: all - (fields[3] ?? 0) - (fields[4] ?? 0), all };
-}

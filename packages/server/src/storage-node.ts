@@ -262,7 +262,10 @@ function makeReplica(
     hooks: {
       complain: (_group, about) => tell({ from: node, about, below: true }),
       diskIsOld: (group) => {
-        const error = new WebdfsError('OLD_STORE', `the disk of node ${node} lacks acknowledged entries of group ${group.group}`);
+        const error = new WebdfsError(
+          'OLD_STORE',
+          `the disk of node ${node} lacks acknowledged entries of group ${group.group}`,
+        );
         void session.disown().then(
           () => options.onFatal(error),
           (cause: unknown) => options.onFatal(new WebdfsError('OLD_STORE', error.message, { cause })),
