@@ -166,6 +166,18 @@ test('a source that fails, a block that fails, and a caller who gives up leave n
   assert.ok(groups.aborted >= 3);
 });
 
+test('a body of one block that verify refuses leaves no block, full or not', async () => {
+  for (const size of [101, 255, 256]) {
+    const groups = new WatchedGroups();
+    const verify = (): never => {
+      throw new WebdfsError('CHECKSUM_MISMATCH', 'other bytes');
+    };
+    const done = storeBody(aTarget(groups), streamed(new Uint8Array(size)), { ...options, size, verify });
+    await assert.rejects(done, { code: 'CHECKSUM_MISMATCH' });
+    assert.deepEqual([groups.written.length, groups.aborted, groups.open, groups.bytes], [1, 1, 0, 0]);
+  }
+});
+
 test('what verify throws leaves no object, and the one before it stays', async () => {
   const layer = aLayer();
   await layer.createBucket('bucket', { owner: 'me' });

@@ -4,7 +4,7 @@ import type { Layout } from '@webdfs/replica';
 import type { BlockHeader, BlockUpload, Groups } from './groups.ts';
 import { blockId, freshAttempt } from './ids.ts';
 import { BLOCKS_UNDER_WAY } from './limits.ts';
-import type { ByteSource } from './object-store.ts';
+import type { ByteSource, ObjectFacts, PutOptions } from './object-store.ts';
 
 /** Where bodies go. */
 export interface BodyTarget {
@@ -21,6 +21,8 @@ export interface BodyTarget {
 export interface BodyOptions {
   readonly header: BlockHeader;
   readonly size?: number;
+  /** Asked when all bytes have come, before the last block is committed: a body of one block that is refused leaves none. */
+  readonly verify?: PutOptions['verify'];
   readonly signal?: AbortSignal;
 }
 
@@ -31,6 +33,8 @@ export interface StoredBody {
   readonly inline: Uint8Array;
   readonly size: number;
   readonly md5: Uint8Array;
+  /** What `verify` added. */
+  readonly learned: Partial<ObjectFacts> | undefined;
 }
 
 function md5Of(bytes: Uint8Array): Uint8Array {
@@ -68,12 +72,13 @@ class BlockCutter {
   async write(bytes: Uint8Array): Promise<void> {
     for (let offset = 0; offset < bytes.length;) {
       if (this.#failure) throw this.#failure.error;
+      // a full block stays open until more comes: it may be the last one
+      if (this.#room === 0) this.#close();
       this.#current ??= await this.#open();
       const taken = bytes.subarray(offset, offset + this.#room);
       await this.#current.write(taken);
       offset += taken.length;
       this.#room -= taken.length;
-      if (this.#room === 0) this.#close();
     }
   }
 
@@ -171,16 +176,20 @@ class BodyIntake {
     if (expected !== undefined && size !== expected) throw incomplete(size, expected);
     if (this.#blocks === undefined && size <= this.#target.inlineBytes) {
       const inline = this.#held.length === 1 ? this.#held[0]! : concat(this.#held);
-      return { layout: { type: 'inline' }, inline, size, md5: md5Of(inline) };
+      const md5 = md5Of(inline);
+      return { layout: { type: 'inline' }, inline, size, md5, learned: this.#options.verify?.(md5, size) };
     }
-    const { cutter, md5 } = (this.#blocks ??= this.#cut());
+    const { cutter, md5: running } = (this.#blocks ??= this.#cut());
+    const md5 = new Uint8Array(running.digest());
+    const learned = this.#options.verify?.(md5, size);
     await cutter.finish();
     checkAborted(signal);
     return {
       layout: { type: 'blocks', attempt: cutter.attempt, blockBytes: this.#target.blockBytes },
       inline: EMPTY,
       size,
-      md5: new Uint8Array(md5.digest()),
+      md5,
+      learned,
     };
   }
 

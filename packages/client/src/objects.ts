@@ -90,13 +90,14 @@ export class Objects {
     const bucket = await this.#buckets.find(bucketName);
     const place = this.place(bucket, key);
     packFacts(options.facts); // refuses what is too large before it takes a body
-    const { size, signal } = options;
+    const { size, verify, signal } = options;
     const stored = await storeBody(this.#target, body, {
       header: { key: place.key, uploadId: NO_UPLOAD },
       ...(size !== undefined && { size }),
+      ...(verify && { verify }),
       ...(signal && { signal }),
     });
-    const facts = withLearned(options.facts, options.verify?.(stored.md5, stored.size));
+    const facts = withLearned(options.facts, stored.learned);
     return await this.#commit(bucket, place, { stored, facts, conditions: options.conditions });
   }
 

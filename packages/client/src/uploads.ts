@@ -61,9 +61,10 @@ export class Uploads {
     const stored = await storeBody(this.#target, body, {
       header: { key: upload.place.key, uploadId: upload.id },
       ...(size !== undefined && { size }),
+      ...(verify && { verify }),
       ...(signal && { signal }),
     });
-    const facts = withLearned(NO_FACTS, verify?.(stored.md5, stored.size));
+    const facts = withLearned(NO_FACTS, stored.learned);
     assert(stored.layout.type === 'blocks', 'the bytes of a part are in blocks');
     const { layout, size: storedSize, md5 } = stored;
     const part = { layout, size: storedSize, md5, checksums: facts.checksums };
