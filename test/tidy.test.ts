@@ -39,7 +39,9 @@ const files = rooms.flatMap((room) =>
     text: readFileSync(path, 'utf8'),
   })),
 );
-const production = files.filter((file) => !/(\.test|\.bench|\.fuzz)\.ts$|\/testing\.ts$|conformance\.ts$/.test(file.name));
+const production = files.filter(
+  (file) => !/(\.test|\.bench|\.fuzz)\.ts$|\/testing\.ts$|conformance\.ts$/.test(file.name),
+);
 
 test('every room has a floor', () => {
   assert.deepEqual(rooms.toSorted(), Object.keys(FLOORS).toSorted());
@@ -53,7 +55,8 @@ test('a room imports only from floors below it, and only what its package.json d
       const target = match[1]!;
       if (target === room) wrong.push(`${name} imports its own room by name`);
       else if (FLOORS[target]! >= FLOORS[room]!) wrong.push(`${name} climbs to ${target}`);
-      else if (manifest.dependencies[`@webdfs/${target}`] === undefined) wrong.push(`${name} imports undeclared ${target}`);
+      else if (manifest.dependencies[`@webdfs/${target}`] === undefined)
+        wrong.push(`${name} imports undeclared ${target}`);
     }
   }
   assert.deepEqual(wrong, []);
@@ -61,7 +64,8 @@ test('a room imports only from floors below it, and only what its package.json d
 
 test('time, chance and files are reached only through their seams', () => {
   const houses = /^(base\/src\/(clock|random|node-disk)\.ts|bench\/|cli\/|store\/src\/(folder-lock|level-index)\.ts)/;
-  const banned = /\bDate\.now\(|\bMath\.random\(|\bsetTimeout\(|\bsetInterval\(|from 'node:fs(\/promises)?'|performance\.now\(/;
+  const banned =
+    /\bDate\.now\(|\bMath\.random\(|\bsetTimeout\(|\bsetInterval\(|from 'node:fs(\/promises)?'|performance\.now\(/;
   const wrong = production
     .filter(({ name }) => !houses.test(name))
     .filter(({ text }) => banned.test(text.replaceAll(/^\s*(\/\/|\*|\/\*).*$/gm, '')))
@@ -77,6 +81,8 @@ test('no file outgrows its reader', () => {
 });
 
 test('no file is named for nothing', () => {
-  const vague = files.filter(({ name }) => /(^|\/)(utils?|helpers?|common|misc|manager)\.ts$/.test(name)).map(({ name }) => name);
+  const vague = files
+    .filter(({ name }) => /(^|\/)(utils?|helpers?|common|misc|manager)\.ts$/.test(name))
+    .map(({ name }) => name);
   assert.deepEqual(vague, []);
 });
