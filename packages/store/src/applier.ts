@@ -89,6 +89,8 @@ export class Applier {
   /** Applies an entry that is durable and committed (P6), and is not void. */
   apply(entry: Logged): void {
     const group = this.#tables.groups.need(entry);
+    // of a block or a note nothing is left without its body; the damage is known
+    if (entry.damaged && (entry.kind === KIND.BLOCK || entry.kind === KIND.GROUP_ENTRY)) return this.settle(entry);
     switch (entry.kind) {
       case KIND.RECORD:
         this.#record(group, entry);

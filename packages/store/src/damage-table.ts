@@ -62,7 +62,7 @@ export class DamageTable {
     group?: GroupKey;
   }): void {
     const { volume, place, length, what, key, group } = damage;
-    if (!this.#known.has(`${volume}:${place}`) && this.#known.size < MAX_DAMAGE) {
+    if (this.#isNews(volume, place, damage.headLost ?? false)) {
       const value: DamageValue = {
         length,
         foundMs: this.#clock.now(),
@@ -85,6 +85,11 @@ export class DamageTable {
     for (const listener of this.#listeners) listener(told);
   }
 
+  #isNews(volume: number, place: number, headLost: boolean): boolean {
+    const known = this.#known.get(`${volume}:${place}`);
+    return known === undefined ? this.#known.size < MAX_DAMAGE : headLost && !known.headLost;
+  }
+
   /** No row points to this place any more. */
   repaired(volume: number, place: number): void {
     if (this.#known.size > 0) this.#forget(volume, place);
@@ -100,8 +105,9 @@ export class DamageTable {
 
   #remember(damage: Known): void {
     const name = `${damage.volume}:${damage.place}`;
-    if (this.#known.has(name)) return;
+    const isKnown = this.#known.has(name);
     this.#known.set(name, damage);
+    if (isKnown) return;
     this.#perVolume.set(damage.volume, (this.#perVolume.get(damage.volume) ?? 0) + 1);
   }
 

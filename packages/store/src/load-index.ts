@@ -87,14 +87,20 @@ export async function loadPending(core: Core, log: Log): Promise<void> {
     const place = unpackPlace(row.value);
     try {
       const read = await core.reader.readEntry(place, { sequence: key.sequence });
-      if ('entry' in read) {
-        const entry = pendingOf(read, place);
+      const found = 'entry' in read ? read : read.rest;
+      if ('mismatch' in read) {
+        const { volume, place: at, entryBytes: length } = place;
+        const headLost = found?.head.kind !== KIND.RECORD;
+        core.tables.damage.report({ volume, place: at, length, what: read.mismatch.what, headLost, group: key });
+      }
+      if (found !== undefined) {
+        // without its body it still holds its place: those behind it were acknowledged
+        const entry = pendingOf(found, place);
+        entry.damaged = 'mismatch' in read;
         core.tables.groups.need(key).addPending(entry);
         core.requests.met(entry);
         continue;
       }
-      const { volume, place: at, entryBytes: length } = place;
-      core.tables.damage.report({ volume, place: at, length, what: read.mismatch.what, headLost: true, group: key });
     } catch (error) {
       if (codeOf(error) !== 'NOT_FOUND') throw error;
       log.error('pending entry lost', { volume: place.volume, place: place.place, error: messageOf(error) });

@@ -24,7 +24,8 @@ export interface FoundEntry {
   readonly storedKey: Uint8Array;
 }
 
-export type EntryRead = FoundEntry | { readonly mismatch: Mismatch };
+/** `rest`: the head is whole and right, of the entry only the body is not. */
+export type EntryRead = FoundEntry | { readonly mismatch: Mismatch; readonly rest?: FoundEntry };
 
 /**
  * Reads entries and ranges of blocks. P12: no byte leaves that was not verified in this read. Bytes that are surely
@@ -168,7 +169,8 @@ function decode(
   }
   const sums = sumsOf(bytes, 0, head);
   const body = viewPart(bytes, head.headBytes, head.headBytes + head.bodyBytes);
-  if (!bodyFits(body, sums)) return { mismatch: { what: 'body does not fit its checksums', foreign: false } };
   const entry = toLogEntry(head, { key, meta: metaOf(bytes, 0, head), body, sums });
-  return { entry, head, storedKey: key };
+  const found: FoundEntry = { entry, head, storedKey: key };
+  if (bodyFits(body, sums)) return found;
+  return { mismatch: { what: 'body does not fit its checksums', foreign: false }, rest: found };
 }

@@ -298,7 +298,7 @@ export class Replay {
     }
     this.#options.applier.settle(entry);
     entry.answer = { durable: () => undefined, failed: () => undefined };
-    if (entry.kind !== KIND.BLOCK) return;
+    if (entry.kind !== KIND.BLOCK || entry.damaged) return;
     const { id, generation } = unpackBlockKeyOf(entry);
     const staged = this.#tables.staged.get(id, generation);
     if (staged === undefined) return;
