@@ -202,7 +202,9 @@ function isThereAgain(store: Store, model: GroupModel): boolean {
   return true;
 }
 
-export function textOf({ kind, group, sequence, ballot, commit, key }: LogEntry): string {
+export function textOf(entry: LogEntry | undefined): string {
+  if (entry === undefined) return 'nothing';
+  const { kind, group, sequence, ballot, commit, key } = entry;
   return `group ${group} entry ${sequence} of ballot ${ballot}, kind ${kind}, commit ${commit}, key ${toHex(key)}`;
 }
 

@@ -108,6 +108,8 @@ export class GroupModel {
   refused(sent: Sent): void {
     const at = this.log.indexOf(sent);
     if (at >= 0) this.log.splice(at);
+    // Its place is taken by another entry only under another ballot.
+    this.ballot += 1;
     this.doubtful = this.doubtful.filter((other) => other !== sent);
   }
 

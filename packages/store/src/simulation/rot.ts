@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { codeOf, equalBytes, type SeededRandom, toHex } from '@webdfs/base';
 import type { LogEntry } from '../entry.ts';
 import type { RecordRow, Store } from '../store.ts';
+import { textOf } from './checks.ts';
 import type { CrashPoints } from './crash-points.ts';
 import { allKeys, allNotes } from './entries.ts';
 import type { Life, Machine } from './machine.ts';
@@ -15,7 +16,7 @@ interface Findings {
   /** Rows whose bytes are refused. */
   readonly damaged: { model: GroupModel; sent: Sent }[];
   /** Keys that are gone, or show another version than they should. */
-  lost: number;
+  readonly lost: string[];
 }
 
 /**
@@ -99,7 +100,7 @@ export class Rot {
 
   /** Reads everything there is; what is not as it should be must have been reported. */
   async #look(store: Store): Promise<Findings> {
-    const findings: Findings = { damaged: [], lost: 0 };
+    const findings: Findings = { damaged: [], lost: [] };
     for (const model of this.#groups) {
       const content = model.contentAt(model.end);
       await this.#lookAtRecords(store, model, content, findings);
@@ -109,8 +110,8 @@ export class Rot {
     const { damaged, suspect } = store.facts();
     assert.equal(damaged, (await store.damage()).length);
     if (findings.damaged.length > 0) assert.ok(damaged > 0, 'what was refused was reported');
-    if (findings.lost > 0) assert.ok(suspect, `${findings.lost} keys are lost in silence`);
-    if (this.#intact) assert.equal(findings.lost, 0, 'an index that was whole knows every key');
+    if (findings.lost.length > 0) assert.ok(suspect, `lost in silence: ${findings.lost.join(', ')}`);
+    if (this.#intact) assert.deepEqual(findings.lost, [], 'an index that was whole knows every key');
     return findings;
   }
 
@@ -118,7 +119,8 @@ export class Rot {
     for (const key of allKeys(model.key)) {
       const row = store.find(key);
       const expected = records.get(toHex(key));
-      if (row?.sequence !== expected?.entry.sequence) findings.lost += 1;
+      if (row?.sequence !== expected?.entry.sequence)
+        findings.lost.push(`${textOf(expected?.entry)} for ${row?.sequence}`);
       if (row === undefined) continue;
       const entry = await readOr(() => store.read(row));
       if (entry !== undefined) this.#checkEver(model, row, entry);
@@ -141,7 +143,8 @@ export class Rot {
       const value = store.note(model.key, name);
       const expected = notes.get(toHex(name));
       const isRight = value === undefined ? expected === undefined : expected !== undefined;
-      if (!isRight || (value !== undefined && !equalBytes(value, expected!.entry.body))) findings.lost += 1;
+      if (!isRight || (value !== undefined && !equalBytes(value, expected!.entry.body)))
+        findings.lost.push(textOf(expected?.entry));
       if (value === undefined) continue;
       const written = model.ever.get(toHex(name)) ?? [];
       assert.ok(
@@ -155,7 +158,8 @@ export class Rot {
     for (const id of model.blockIds) {
       const row = store.findBlock(model.key, id);
       const expected = blocks.get(toHex(id));
-      if (row?.sequence !== expected?.entry.sequence) findings.lost += 1;
+      if (row?.sequence !== expected?.entry.sequence)
+        findings.lost.push(`${textOf(expected?.entry)} for ${row?.sequence}`);
       if (row === undefined) continue;
       const bytes = model.ever.get(toHex(id))?.find((sent) => sent.bytes !== undefined)?.bytes;
       const target = new Uint8Array(row.size);
