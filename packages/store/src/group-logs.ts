@@ -143,21 +143,46 @@ export class GroupLogs {
     const upTo = victims.at(-1)?.sequence;
     if (upTo === undefined) return;
     const below = Math.max(...victims.map((victim) => victim.ballot)) + 1;
-    for (const victim of victims) this.#forget(group, victim, error, true);
-    const voids = addVoid(group.voids, { after: entry.sequence, upTo, below });
-    void this.#writeMark(group, { voids }).catch(() => undefined);
+    void this.#voidAll(group, victims, error, { after: entry.sequence, upTo, below }).catch(() => undefined);
   }
 
-  /** Takes a pending entry out; its author hears why. */
+  /** Takes a pending entry out, for good; its author hears why. */
   #forget(group: GroupState, entry: Logged, error: unknown, tell: boolean): void {
+    this.#takeOut(group, entry, error, tell);
+    this.#letGo(entry);
+  }
+
+  /** In memory only: the index may not lose it before it is durably void. */
+  #takeOut(group: GroupState, entry: Logged, error: unknown, tell: boolean): void {
     group.removePending(entry);
+    entry.voiding = true;
     if (entry.kind === KIND.BLOCK) this.#unname(entry);
-    if (entry.queued) this.#tables.overlay.put(pendingRowKey(entry), undefined);
-    if (entry.durable) this.#applier.settle(entry);
     group.advance();
     this.#touch(group);
     if (tell) entry.answer?.failed(error);
     entry.answer = undefined;
+  }
+
+  #letGo(entry: Logged): void {
+    entry.voiding = false;
+    if (entry.queued) this.#tables.overlay.put(pendingRowKey(entry), undefined);
+    if (entry.durable) this.#applier.settle(entry);
+  }
+
+  /** Voids these pending entries; the mark that says so is on its way when this returns. */
+  #voidAll(
+    group: GroupState,
+    victims: readonly Logged[],
+    error: unknown,
+    range: VoidRange,
+    change: Partial<MarkContent> = {},
+    onDurable?: () => void,
+  ): Promise<void> {
+    for (const victim of victims) this.#takeOut(group, victim, error, true);
+    return this.#writeMark(group, { ...change, voids: addVoid(group.voids, range) }, group.tenure, () => {
+      for (const victim of victims) this.#letGo(victim);
+      onDurable?.();
+    });
   }
 
   #unname(entry: Logged): void {
@@ -178,13 +203,12 @@ export class GroupLogs {
     const upTo = victims.at(-1)?.sequence;
     if (upTo === undefined) return Promise.resolve();
     const error = new WebdfsError('STALE_BALLOT', `entries after ${after} of ballots below ${below} are void`);
-    for (const victim of victims) this.#forget(group, victim, error, true);
-    return this.#writeMark(group, { voids: addVoid(group.voids, { after, upTo, below }) });
+    return this.#voidAll(group, victims, error, { after, upTo, below });
   }
 
-  /** Remembers that entries are void which a scan met beyond a gap. */
-  async voidRange(group: GroupState, range: VoidRange): Promise<void> {
-    await this.#writeMark(group, { voids: addVoid(group.voids, range) });
+  /** Remembers that entries are void which a scan has met. */
+  async voidRanges(group: GroupState, ranges: readonly VoidRange[]): Promise<void> {
+    await this.#writeMark(group, { voids: ranges.reduce(addVoid, group.voids) });
   }
 
   async cut(key: GroupKey, after: Sequence, below: Ballot): Promise<void> {
@@ -192,8 +216,13 @@ export class GroupLogs {
     await this.#void(group, Math.max(after, group.commit), below);
   }
 
-  /** Writes the group's next mark; what it says holds in memory at once. */
-  #writeMark(group: GroupState, change: Partial<MarkContent>, tenure = group.tenure): Promise<void> {
+  /** Writes the group's next mark; what it says holds in memory at once. `onDurable` runs in the step that makes it durable. */
+  #writeMark(
+    group: GroupState,
+    change: Partial<MarkContent>,
+    tenure = group.tenure,
+    onDurable?: () => void,
+  ): Promise<void> {
     const number = group.mark.number + 1;
     const { dropped: _, ...kept } = group.mark;
     const content: MarkContent = { ...kept, ...change, number };
@@ -204,7 +233,11 @@ export class GroupLogs {
     const { policy, group: id } = group;
     const entry = groupMark({ policy, group: id, tenure, commit }, number, this.#tables.clock.now(), meta);
     return new Promise((resolve, reject) => {
-      entry.answer = { durable: resolve, failed: reject };
+      const durable = (): void => {
+        onDurable?.();
+        resolve();
+      };
+      entry.answer = { durable, failed: reject };
       this.#options.log.push(entry);
     });
   }
@@ -255,8 +288,8 @@ export class GroupLogs {
     }
     const group = this.#tables.groups.need(entry);
     this.#proved(group, entry);
-    if (entry.answer === undefined) this.#applier.settle(entry);
-    else touched.add(group);
+    if (entry.answer !== undefined) touched.add(group);
+    else if (!entry.voiding) this.#applier.settle(entry);
   }
 
   #proved(group: GroupState, entry: Logged): void {
@@ -334,11 +367,13 @@ export class GroupLogs {
       throw new WebdfsError('CONFLICT', `the log is committed up to ${commit}, not ${sequence}: drop the group first`);
     }
     const below = Math.max(0, ...group.pending.map((entry) => entry.ballot)) + 1;
-    const voids = end === commit ? group.voids : addVoid(group.voids, { after: commit, upTo: end, below });
     const error = new WebdfsError('STALE_BALLOT', `the log begins anew after ${sequence}`);
-    for (const entry of group.pending.slice()) this.#forget(group, entry, error, true);
-    this.startAt(group, sequence, ballot);
-    await this.#writeMark(group, { voids, base: { sequence, ballot, number: group.mark.number + 1 } });
+    const change = { base: { sequence, ballot, number: group.mark.number + 1 } };
+    const startAt = (): void => this.startAt(group, sequence, ballot);
+    const victims = group.pending.slice();
+    await (victims.length === 0
+      ? this.#writeMark(group, change, group.tenure, startAt)
+      : this.#voidAll(group, victims, error, { after: commit, upTo: end, below }, change, startAt));
   }
 
   /** The log begins after `sequence`. */

@@ -45,6 +45,8 @@ export class Logged implements EntryFields {
   acknowledged = false;
   /** The index knows of it, or need not: `v.applied` may pass it. */
   settled = false;
+  /** Void by a mark that is not durable yet: until it is, a crash brings the entry back. */
+  voiding = false;
   /** A `q` row of it was written. */
   queued = false;
   /** The body on disk does not fit its sums. */

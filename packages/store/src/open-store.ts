@@ -251,8 +251,10 @@ async function recover(place: Place, core: Core, rebuild: boolean): Promise<numb
   await loadPending(core, log);
   await recovery.read();
   core.committed = committed;
-  const voids = replay.finish();
-  for (const { group, ...range } of voids) await logs.voidRange(group, range);
+  for (const [group, { ranges, entries }] of replay.finish()) {
+    await logs.voidRanges(group, ranges);
+    replay.release(group, entries);
+  }
   for (const row of readyRows(identity.storeId)) tables.overlay.put(row.key, row.value);
   await tables.overlay.sync();
   await recovery.sealOld();

@@ -3,7 +3,7 @@ import { type Applier, type Tables, unpackBlockBody } from './applier.ts';
 import { BLOCK_ID_BYTES, KIND } from './entry.ts';
 import type { EntryHead } from './entry-format.ts';
 import type { GroupLogs } from './group-logs.ts';
-import { isVoid, unpackMark } from './group-mark.ts';
+import { isVoid, unpackMark, type VoidRange } from './group-mark.ts';
 import type { GroupState } from './group-table.ts';
 import { type PieceKey, unpackPieceKey } from './index-rows.ts';
 import { isInstalled, isMoved, isNumbered, Logged, NO_SUMS } from './logged.ts';
@@ -54,6 +54,8 @@ export class Replay {
   readonly #early: Logged[] = [];
   /** The highest ballot met at or below the commit point, by group: all that is known of it without the index. */
   readonly #ballots = new Map<number, number>();
+  /** Entries found void, and what marks must say of them. */
+  readonly #voids = new Map<GroupState, { ranges: VoidRange[]; entries: Logged[] }>();
   entries = 0;
 
   constructor(options: ReplayOptions) {
@@ -205,12 +207,32 @@ export class Replay {
       return false;
     }
     const same = group.pending.find((other) => other.sequence === entry.sequence);
-    if (same !== undefined && (same.ballot > entry.ballot || (same.ballot === entry.ballot && entry.damaged)))
-      return false;
-    if (same !== undefined) this.#forget(group, same);
+    if (same?.ballot === entry.ballot) {
+      if (entry.damaged) return false;
+      this.#forget(group, same);
+    } else if (same !== undefined && same.ballot > entry.ballot) {
+      this.#displaced(group, entry, same);
+      return true;
+    } else if (same !== undefined) {
+      group.removePending(same);
+      this.#displaced(group, same, entry);
+    }
     group.addPending(entry);
     this.#advance(group);
     return entry.sequence > group.commit;
+  }
+
+  /** Of two entries of one sequence the higher ballot counts: the other is void, which its mark may not have come to say. */
+  #displaced(group: GroupState, loser: Logged, winner: Logged): void {
+    const { sequence } = loser;
+    this.#void(group, [loser], { after: sequence - 1, upTo: sequence, below: winner.ballot });
+  }
+
+  #void(group: GroupState, entries: readonly Logged[], range: VoidRange): void {
+    const known = this.#voids.get(group) ?? { ranges: [], entries: [] };
+    known.ranges.push(range);
+    known.entries.push(...entries);
+    this.#voids.set(group, known);
   }
 
   /** Applies what the commit point has passed, as far as there is no gap. */
@@ -253,11 +275,10 @@ export class Replay {
 
   /**
    * All entries have been met. What waits beyond a gap was never acknowledged (or is lost with what made the gap): it is
-   * void, and its void is returned for a mark. The rest stays pending, with `q` rows.
+   * void. The rest stays pending, with `q` rows. What was found void is returned: marks must say so before `release`.
    */
-  finish(): { group: GroupState; after: number; upTo: number; below: number }[] {
+  finish(): ReadonlyMap<GroupState, { readonly ranges: readonly VoidRange[]; readonly entries: readonly Logged[] }> {
     for (const entry of this.#early) this.#options.applier.apply(entry);
-    const voids = [];
     for (const group of this.#tables.groups.all()) {
       if (group.commitBallot === 0)
         group.commitBallot = this.#ballots.get(groupNumber(group)) ?? group.mark.base?.ballot ?? 0;
@@ -266,8 +287,8 @@ export class Replay {
       const first = beyond[0];
       if (first !== undefined) {
         const below = Math.max(...beyond.map((entry) => entry.ballot)) + 1;
-        voids.push({ group, after: first.sequence - 1, upTo: beyond.at(-1)!.sequence, below });
-        for (const entry of beyond) this.#forget(group, entry);
+        this.#void(group, beyond, { after: first.sequence - 1, upTo: beyond.at(-1)!.sequence, below });
+        for (const entry of beyond) group.removePending(entry);
       }
       for (const entry of group.pending) this.#keepPending(entry);
       group.target = group.commit;
@@ -275,7 +296,12 @@ export class Replay {
       this.#tables.groups.touch(group);
     }
     this.#dropUnnamed();
-    return voids;
+    return this.#voids;
+  }
+
+  /** Entries that are durably void: no scan need meet them again. */
+  release(group: GroupState, entries: readonly Logged[]): void {
+    for (const entry of entries) this.#forget(group, entry);
   }
 
   #beyondGap(group: GroupState): Logged[] {
