@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type GroupKey, type NodeId, SeededRandom, systemClock, toHex, utf8 } from '@webdfs/base';
+import { codeOf, type GroupKey, type NodeId, SeededRandom, systemClock, toHex, utf8 } from '@webdfs/base';
 import { ObjectLayer } from '@webdfs/client';
 import { type InProcessCluster, POLICY } from './cluster-in-process.ts';
 
@@ -7,6 +7,7 @@ export const BUCKET = 'tested';
 /** Small enough that an object of a few kilobytes has several blocks. */
 export const BLOCK_BYTES = 1_024;
 export const INLINE_BYTES = 256;
+const MAX_TRIES = 20;
 
 /** The objects of a cluster as a client sees them at one node, and what it was told of each. */
 export class Client {
@@ -33,7 +34,15 @@ export class Client {
   /** Puts fresh bytes under a key. */
   async put(key: string, size: number): Promise<void> {
     const bytes = this.#random.bytes(size);
-    await this.layer.put(BUCKET, utf8(key), bytes, { facts: { headers: {}, user: {} }, size });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.layer.put(BUCKET, utf8(key), bytes, { facts: { headers: {}, user: {} }, size });
+        break;
+      } catch (error) {
+        // 503 at the door: the bytes of a block went with its primary, and every S3 client sends them again
+        if (codeOf(error) !== 'UNAVAILABLE' || attempt === MAX_TRIES) throw error;
+      }
+    }
     this.told.set(key, bytes);
   }
 

@@ -241,6 +241,8 @@ export class ReplicaEngine implements ReplicaHost {
     const chain = this.map.view.group(group).inSync.filter((node) => node !== this.self);
     const stage = { ...group, ballot: primary, id: request.id.slice(), chain };
     const whole = await stageBody(stage, body, context, this.#pipeline);
+    // a takeover meanwhile costs the sender its bytes only if another node is primary after it
+    await this.#whenServing(group, 0);
     await this.#proposeBlock({ ...request, id: stage.id }, whole);
     return encodePutBlockAnswer(whole);
   }
