@@ -65,10 +65,13 @@ export class Rot {
     return life;
   }
 
+  /**
+   * At most one bit per file: a seal is the only proof of the last commit before it, and if both are spoilt, and the index
+   * is lost as well, that commit looks like one that was never finished. Nobody can tell.
+   */
   #flip(): void {
-    const volumes = this.#machine.volumes();
-    for (let flips = 1 + this.#random.below(MOST_FLIPS); flips > 0 && volumes.length > 0; flips--) {
-      const [path, inode] = volumes[this.#random.below(volumes.length)]!;
+    const volumes = this.#machine.volumes().filter(() => this.#random.below(3) > 0);
+    for (const [path, inode] of volumes.slice(0, 1 + this.#random.below(MOST_FLIPS))) {
       const offset = this.#random.below(Math.max(1, inode.durableSize));
       this.#machine.trace(() => `a bit of ${path} turns over at ${offset}`);
       inode.flip(offset, this.#random.below(8));
