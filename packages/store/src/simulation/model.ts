@@ -134,13 +134,6 @@ export class GroupModel {
     };
   }
 
-  /** A drop failed: what waited for its commit is void here, though a crash may bring it back. */
-  keptAfterAll(commit: number): void {
-    this.state = 'here';
-    this.doubtful.push(...this.log.splice(commit - this.base));
-    this.committed = commit;
-  }
-
   /** The group was dropped. */
   forget(): void {
     this.startAt(0);

@@ -174,7 +174,7 @@ export class Steps {
       answered: () => model.forget(),
       refused: (code) => {
         assert.equal(code, 'DISK_FULL');
-        model.keptAfterAll(life.store.log(model.key).commit);
+        model.state = 'here';
       },
     });
   }
