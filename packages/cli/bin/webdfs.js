@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { existsSync } from 'node:fs';
 // Runs on any Node.js, so that one that is too old is told so in one line instead of a syntax error.
 const major = Number(process.versions.node.split('.')[0]);
 if (major < 24) {
@@ -7,4 +8,11 @@ if (major < 24) {
   );
   process.exit(78);
 }
-await import(new URL('../dist/main.js', import.meta.url));
+const program = new URL('../dist/main.js', import.meta.url);
+if (!existsSync(program)) {
+  console.error(
+    'webdfs is not built here: in a checkout use "npm run -s webdfs -- COMMAND …", or build it with "npm run build".',
+  );
+  process.exit(1);
+}
+await import(program);

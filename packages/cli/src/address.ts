@@ -15,3 +15,8 @@ export function parseAddress(text: string): Address {
   if (utf8(key).length > 1024) throw new UsageError(`the key has ${utf8(key).length} bytes, the limit is 1024`);
   return { bucket: match[1]!, key };
 }
+
+/** What keys of a folder begin with: `logs/` for `logs` and `logs/`, so that `logs-old/b` is not one; all keys for none. */
+export function folderOf(key: string): string {
+  return key === '' || key.endsWith('/') ? key : `${key}/`;
+}

@@ -1,4 +1,4 @@
-import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
+import { parseArgs } from 'node:util';
 import { codeOf, type ErrorCode, messageOf } from '@webdfs/base';
 import type { Terminal } from './terminal.ts';
 
@@ -24,13 +24,23 @@ export interface Arguments {
   count(name: string, fallback: number, bounds: { least: number; most: number }): number;
 }
 
+export interface Option {
+  readonly type: 'string' | 'boolean';
+  readonly short?: string;
+  readonly multiple?: boolean;
+  /** What stands for the value in the help, such as `FOLDER`; of options of type `string`. */
+  readonly value?: string;
+  /** One line for the help. */
+  readonly about: string;
+}
+
 export interface Command {
   readonly name: string;
   /** The line behind `webdfs`, such as `put FILE s3://BUCKET/KEY`. */
   readonly usage: string;
   readonly summary: string;
   readonly details?: string;
-  readonly options: ParseArgsOptionsConfig;
+  readonly options: Readonly<Record<string, Option>>;
   /** Resolves to the exit code. */
   run(args: Arguments, terminal: Terminal): Promise<number>;
 }
@@ -43,12 +53,17 @@ export class UsageError extends Error {
   }
 }
 
+const GENERAL_OPTIONS = {
+  json: { type: 'boolean', about: 'answer in JSON, one value a line; errors too, on standard error' },
+  help: { type: 'boolean', short: 'h', about: 'this' },
+} as const satisfies Command['options'];
+
 export function parseArguments(command: Command, words: readonly string[]): Arguments {
   let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({
       args: [...words],
-      options: { ...command.options, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' } },
+      options: { ...command.options, ...GENERAL_OPTIONS },
       allowPositionals: true,
       strict: true,
     });
@@ -82,16 +97,19 @@ export function parseArguments(command: Command, words: readonly string[]): Argu
 }
 
 export function helpOf(command: Command): string {
-  const options = Object.entries(command.options).map(([name, option]) => {
+  const options = Object.entries<Option>({ ...command.options, ...GENERAL_OPTIONS }).map(([name, option]) => {
     const short = option.short === undefined ? '' : `-${option.short}, `;
-    return `  ${short}--${name}${option.type === 'string' ? ' …' : ''}`;
+    return { words: `${short}--${name}${option.value === undefined ? '' : ` ${option.value}`}`, about: option.about };
   });
+  const width = Math.max(...options.map(({ words }) => words.length));
   return [
     `webdfs ${command.usage}`,
     '',
     command.summary,
     ...(command.details === undefined ? [] : ['', command.details]),
-    ...(options.length === 0 ? [] : ['', 'Options:', ...options, '  --json']),
+    '',
+    'Options:',
+    ...options.map(({ words, about }) => `  ${words.padEnd(width)}  ${about}`),
     '',
   ].join('\n');
 }

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { WebdfsError } from '@webdfs/base';
-import { parseAddress } from './address.ts';
+import { folderOf, parseAddress } from './address.ts';
 import { type Command, EXIT } from './command.ts';
 import { runProgram } from './program.ts';
 
@@ -11,7 +11,7 @@ const fails: Command = {
   name: 'fails',
   usage: 'fails',
   summary: 'Fails.',
-  options: { times: { type: 'string' } },
+  options: { times: { type: 'string', value: 'N', about: 'how often' } },
   async run(args) {
     args.count('times', 1, { least: 1, most: 3 });
     throw new WebdfsError('NOT_FOUND', 'there is nothing', { cause: new Error('looked everywhere') });
@@ -45,9 +45,13 @@ test('wrong words are told apart from failures', async () => {
   }
 });
 
+test('a command that does not exist is named, and nothing else', async () => {
+  assert.equal((await run('nothing')).errors, 'webdfs: there is no command nothing: "webdfs help" lists them\n');
+});
+
 test('help and version are answered', async () => {
   assert.match((await run('help')).output, /webdfs fails {2}Fails\./);
-  assert.match((await run('fails', '--help')).output, /--times …/);
+  assert.match((await run('fails', '--help')).output, /--times N {2,}how often\n {2}--json {2,}\S/);
   assert.match((await run('--version')).output, /^webdfs 1\.2\.3 /);
 });
 
@@ -56,4 +60,8 @@ test('an address is a bucket and a key, whatever the key holds', () => {
   assert.deepEqual(parseAddress('s3://b'), { bucket: 'b', key: '' });
   assert.throws(() => parseAddress('b/a'), { name: 'UsageError' });
   assert.throws(() => parseAddress(`s3://b/${'é'.repeat(513)}`), { name: 'UsageError' });
+});
+
+test('a folder is told from keys that only begin alike', () => {
+  assert.deepEqual(['', 'logs', 'logs/'].map(folderOf), ['', 'logs/', 'logs/']);
 });

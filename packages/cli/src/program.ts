@@ -17,7 +17,7 @@ function overview(commands: readonly Command[]): string {
 function complain(terminal: Terminal, name: string, error: unknown): void {
   const message = messageOf(error);
   if (terminal.json) terminal.errors.write(`${JSON.stringify({ error: message, exitCode: exitCodeOf(error) })}\n`);
-  else terminal.errors.write(`webdfs ${name}: ${message}\n`);
+  else terminal.errors.write(`webdfs${name === '' ? '' : ` ${name}`}: ${message}\n`);
 }
 
 /** What is asked before any command: help and version. Undefined if it is neither. */

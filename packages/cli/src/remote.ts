@@ -5,8 +5,16 @@ import type { Terminal } from './terminal.ts';
 
 /** Options that every command takes which speaks to a running store. */
 export const REMOTE_OPTIONS = {
-  endpoint: { type: 'string' },
-  data: { type: 'string' },
+  endpoint: {
+    type: 'string',
+    value: 'URL',
+    about: 'the store (default: WEBDFS_ENDPOINT, else what the data folder says)',
+  },
+  data: {
+    type: 'string',
+    value: 'FOLDER',
+    about: 'data folder of "webdfs up", which knows endpoint and keys (default: ./webdfs-data)',
+  },
 } as const;
 
 export const DEFAULT_DATA = './webdfs-data';
@@ -27,10 +35,16 @@ export async function remoteOf(
   const given = args.text('endpoint') ?? environment['WEBDFS_ENDPOINT'];
   const endpoint = given ?? (await keptEndpoint(disk, folder));
   const credentials = credentialsFrom(environment) ?? (await keptCredentials(disk, folder));
+  if (endpoint !== undefined && credentials === undefined) {
+    throw new WebdfsError(
+      'BAD_CONFIG',
+      `no keys for ${endpoint}: set WEBDFS_ACCESS_KEY_ID and WEBDFS_SECRET_ACCESS_KEY, or name its folder with --data`,
+    );
+  }
   if (endpoint === undefined || credentials === undefined) {
     throw new WebdfsError(
       'BAD_CONFIG',
-      `no running store known: start one with "webdfs up", or name its folder with --data, or set WEBDFS_ENDPOINT, ` +
+      `no store known: start one with "webdfs up", or name its folder with --data, or set WEBDFS_ENDPOINT, ` +
         'WEBDFS_ACCESS_KEY_ID and WEBDFS_SECRET_ACCESS_KEY',
     );
   }

@@ -44,7 +44,7 @@ export function formatDuration(seconds: number): string {
 /** Columns padded to one width each, two spaces apart; numbers (as text) to the right. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const numeric = head.map((_, column) => rows.every((row) => /^[\d.,]*( ?\S{1,3})?$/.test(row[column] ?? '')));
+  const numeric = head.map((_, column) => rows.every((row) => /^(-?|[\d.,]+( \S{1,3})?)$/.test(row[column] ?? '')));
   const line = (cells: readonly string[]): string =>
     cells
       .map((cell, column) => (numeric[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))

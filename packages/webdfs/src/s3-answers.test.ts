@@ -21,3 +21,8 @@ test('an error answer keeps its code and message, and an empty one is judged by 
   assert.equal(named.message, 'list s3://b: no bucket b (NoSuchBucket)');
   assert.equal(errorOf(503, '', 'get').code, 'UNAVAILABLE');
 });
+
+test('an error of a report is told in the words of the store', () => {
+  const body = '<Error><Code>NoSuchKey</Code><Message>there is no object s3://b/k</Message></Error>';
+  assert.equal(errorOf(404, body, '').message, 'there is no object s3://b/k (NoSuchKey)');
+});

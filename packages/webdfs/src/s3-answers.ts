@@ -54,15 +54,23 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   507: 'DISK_FULL',
 };
 
-/** An S3 error answer as an error of ours. HEAD answers have no body: the status decides. */
+/**
+ * An S3 error answer as an error of ours. HEAD answers have no body: the status decides.
+ *
+ * @param what  what was asked, to begin the message with; empty if the store's message says it
+ */
 export function errorOf(status: number, body: string, what: string): WebdfsError {
   const s3Code = textOf(body, 'Code');
   const message = textOf(body, 'Message');
   const code = (s3Code === undefined ? undefined : BY_S3_CODE[s3Code]) ?? BY_STATUS[status] ?? 'INVALID';
   const reason = message ?? `answered ${status}`;
-  return new WebdfsError(code, `${what}: ${reason}${s3Code === undefined ? '' : ` (${s3Code})`}`, {
-    details: { status, ...(s3Code === undefined ? {} : { s3Code }) },
-  });
+  return new WebdfsError(
+    code,
+    `${what === '' ? '' : `${what}: `}${reason}${s3Code === undefined ? '' : ` (${s3Code})`}`,
+    {
+      details: { status, ...(s3Code === undefined ? {} : { s3Code }) },
+    },
+  );
 }
 
 export interface ListedKey {

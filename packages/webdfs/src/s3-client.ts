@@ -1,6 +1,6 @@
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { type Clock, messageOf, WebdfsError } from '@webdfs/base';
+import { type Clock, codeOf, WebdfsError } from '@webdfs/base';
 import { pathOf, queryOf, signRequest } from '@webdfs/gateway';
 import type { Credentials } from './credentials.ts';
 import { elementsOf, errorOf, type ListAnswer, listOf, textOf } from './s3-answers.ts';
@@ -36,6 +36,9 @@ export class S3Client implements Disposable {
     region?: string;
     connections?: number;
   }) {
+    if (!URL.canParse(options.endpoint)) {
+      throw new WebdfsError('BAD_CONFIG', `endpoint ${options.endpoint} is no address like http://127.0.0.1:9000`);
+    }
     this.endpoint = new URL(options.endpoint);
     if (this.endpoint.protocol !== 'http:') {
       throw new WebdfsError('BAD_CONFIG', `endpoint ${options.endpoint}: only http:// is spoken here`);
@@ -85,9 +88,8 @@ export class S3Client implements Disposable {
         if (request.signal?.aborted === true) reject(new WebdfsError('CANCELLED', 'interrupted', { cause: error }));
         else
           reject(
-            new WebdfsError('UNAVAILABLE', `${this.endpoint.origin} does not answer: ${messageOf(error)}`, {
-              cause: error,
-            }),
+            // the cause says how, such as ECONNREFUSED
+            new WebdfsError('UNAVAILABLE', `${this.endpoint.origin} does not answer`, { cause: error }),
           );
       };
       outgoing.on('response', resolve);
@@ -109,6 +111,23 @@ export class S3Client implements Disposable {
     const status = answer.statusCode ?? 0;
     if (status >= 300) throw errorOf(status, body, describe(request));
     return { headers: answer.headers, body };
+  }
+
+  /** An object's headers. @throws NOT_FOUND in words of our own, because a HEAD is answered without any; as `call` */
+  async head(
+    bucket: string,
+    key: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<{ headers: IncomingMessage['headers'] }> {
+    try {
+      return await this.call({ method: 'HEAD', bucket, key, headers });
+    } catch (error) {
+      if (codeOf(error) === 'NOT_FOUND') throw new WebdfsError('NOT_FOUND', `there is no object s3://${bucket}/${key}`);
+      if (codeOf(error) === 'ACCESS_DENIED') {
+        throw new WebdfsError('ACCESS_DENIED', `s3://${bucket}/${key}: not allowed: check the keys, and the clock`);
+      }
+      throw error;
+    }
   }
 
   /** An object's bytes as they come. @throws the error that S3 answered */
@@ -164,6 +183,8 @@ export class S3Client implements Disposable {
 }
 
 function describe(request: S3Request): string {
+  // the store's reports name what they are about themselves
+  if (request.bucket === '-') return '';
   const target =
     request.bucket === undefined ? '' : ` s3://${request.bucket}${request.key === undefined ? '' : `/${request.key}`}`;
   return `${request.method}${target}`;

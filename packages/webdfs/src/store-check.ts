@@ -1,4 +1,4 @@
-import { type Clock, type Disk, fromUtf8, type Log, type Random, readWhole, WebdfsError } from '@webdfs/base';
+import { type Clock, codeOf, type Disk, fromUtf8, type Log, type Random, readWhole, WebdfsError } from '@webdfs/base';
 import { LevelIndexHouse, openStore } from '@webdfs/store';
 
 /** What a check of a stopped node's store found. */
@@ -16,7 +16,11 @@ export interface StoreFindings {
 }
 
 async function identityOf(disk: Disk, folder: string): Promise<{ node: number; cluster: string }> {
-  const value: unknown = JSON.parse(fromUtf8(await readWhole(disk, `${folder}/identity`)));
+  const text = await readWhole(disk, `${folder}/identity`).catch((error: unknown) => {
+    if (codeOf(error) !== 'NOT_FOUND') throw error;
+    throw new WebdfsError('NOT_FOUND', `${folder} is no node's folder: name one such as ./webdfs-data/node-1`);
+  });
+  const value: unknown = JSON.parse(fromUtf8(text));
   const node: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'node') : undefined;
   const cluster: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'cluster') : undefined;
   if (typeof node !== 'number' || typeof cluster !== 'string') {

@@ -72,7 +72,7 @@ async function requireFreePort(host: string, port: number): Promise<void> {
   if (answered) {
     throw new WebdfsError(
       'BAD_CONFIG',
-      `port ${port} on ${host} is taken by another program: stop it, or choose another with --port`,
+      `port ${port} on ${host} is taken: another program, or another "webdfs up", answers there; stop it, or choose another with --port`,
     );
   }
 }
@@ -186,8 +186,8 @@ async function makeBuckets(client: S3Client, options: ClusterOptions): Promise<v
  */
 export async function startCluster(options: ClusterOptions): Promise<RunningCluster> {
   const { disk, folder, log } = options;
-  await disk.makeFolder(folder);
   await requireFreePort(options.host, options.port);
+  await disk.makeFolder(folder);
   const map = await openMap(options);
   const processes: NodeProcess[] = [];
   try {

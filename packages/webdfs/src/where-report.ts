@@ -139,7 +139,9 @@ function stepsOf(options: {
     `In sync at epoch ${view.revision}: nodes ${names === '' ? 'none' : names}; ballot ${group.ballot}.`,
     ...(options.blocks > 0
       ? [
-          `Its bytes lie in ${options.blocks} blocks of up to ${BLOCK_BYTES / 1024 / 1024} MiB, each in a group of its own.`,
+          options.blocks === 1
+            ? 'Its bytes lie in one block, in a group of its own.'
+            : `Its bytes lie in ${options.blocks} blocks of up to ${BLOCK_BYTES / 1024 / 1024} MiB, each in a group of its own.`,
         ]
       : []),
     ...(options.shown < options.blocks ? [`Only the first ${options.shown} blocks were verified.`] : []),

@@ -136,15 +136,19 @@ export const bench: Command = {
     'not valid.',
   ].join('\n'),
   options: {
-    endpoint: { type: 'string' },
-    peer: { type: 'string', multiple: true },
-    sizes: { type: 'string' },
-    connections: { type: 'string' },
-    seconds: { type: 'string' },
-    'warm-up': { type: 'string' },
-    rounds: { type: 'string' },
-    data: { type: 'string' },
-    quick: { type: 'boolean' },
+    endpoint: {
+      type: 'string',
+      value: 'URL',
+      about: 'measure this store (keys: WEBDFS_ACCESS_KEY_ID, WEBDFS_SECRET_ACCESS_KEY)',
+    },
+    peer: { type: 'string', multiple: true, value: 'FIELDS', about: 'another store for the same run, see above' },
+    sizes: { type: 'string', value: 'N,…', about: 'object sizes in bytes' },
+    connections: { type: 'string', value: 'N,…', about: 'connections at once' },
+    seconds: { type: 'string', value: 'N', about: 'length of each measurement' },
+    'warm-up': { type: 'string', value: 'N', about: 'seconds before the first measurement' },
+    rounds: { type: 'string', value: 'N', about: 'rounds; the middle one counts' },
+    data: { type: 'string', value: 'FOLDER', about: 'where the temporary cluster lies: choose the disk to measure' },
+    quick: { type: 'boolean', about: 'few and short measurements, to see that it works' },
   },
   async run(args, terminal) {
     const [what, ...more] = args.positionals;

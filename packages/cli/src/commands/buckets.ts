@@ -15,7 +15,7 @@ export const mb: Command = {
   name: 'mb',
   usage: 'mb s3://BUCKET',
   summary: 'Makes a bucket; with --public anyone may read it.',
-  options: { ...REMOTE_OPTIONS, public: { type: 'boolean' } },
+  options: { ...REMOTE_OPTIONS, public: { type: 'boolean', about: 'anyone may read, without keys' } },
   async run(args, terminal) {
     const bucket = bucketOf(args, 'mb');
     using client = await connect(args, terminal);

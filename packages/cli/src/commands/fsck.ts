@@ -11,7 +11,10 @@ export const fsck: Command = {
   summary: 'Reads and verifies the store of a stopped node; --rebuild-index makes its index anew from the volumes.',
   details:
     "FOLDER is a node's own, such as ./webdfs-data/node-1. Ends with 0 if nothing is damaged, with 1 if something is.",
-  options: { data: { type: 'string' }, 'rebuild-index': { type: 'boolean' } },
+  options: {
+    data: { type: 'string', value: 'FOLDER', about: "a node's folder" },
+    'rebuild-index': { type: 'boolean', about: 'first make the index anew from the volumes' },
+  },
   async run(args, terminal) {
     const folder = args.text('data');
     if (folder === undefined || args.positionals.length > 0) throw new UsageError('usage: webdfs fsck --data FOLDER');

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import { systemClock, WebdfsError } from '@webdfs/base';
 import type { S3Client } from '@webdfs/webdfs';
-import { type Address, parseAddress } from '../address.ts';
+import { type Address, folderOf, parseAddress } from '../address.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
 import { pathInside, writeFileStream } from '../local-files.ts';
 import { Progress } from '../progress.ts';
@@ -37,7 +37,7 @@ async function toFile(client: S3Client, source: Address, path: string, terminal:
 }
 
 async function getFolder(client: S3Client, source: Address, folder: string, terminal: Terminal): Promise<number> {
-  const prefix = source.key === '' || source.key.endsWith('/') ? source.key : `${source.key}/`;
+  const prefix = folderOf(source.key);
   let files = 0;
   for await (const object of client.list(source.bucket, prefix)) {
     const name = object.key.slice(prefix.length);
@@ -53,7 +53,7 @@ export const get: Command = {
   name: 'get',
   usage: 'get s3://BUCKET/KEY [FILE|FOLDER|-]',
   summary: 'Fetches an object, everything below a prefix (-r), or writes an object to standard output (-).',
-  options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r' } },
+  options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r', about: 'everything below the prefix' } },
   async run(args, terminal) {
     const [address, target = '.', ...more] = args.positionals;
     if (address === undefined || more.length > 0) throw new UsageError('usage: webdfs get s3://BUCKET/KEY [FILE]');

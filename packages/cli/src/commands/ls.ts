@@ -35,7 +35,7 @@ export const ls: Command = {
   name: 'ls',
   usage: 'ls [s3://BUCKET[/PREFIX]]',
   summary: 'Lists buckets, or what lies below a prefix: one level, or all of it with -r.',
-  options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r' } },
+  options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r', about: 'all keys below, not one level' } },
   async run(args, terminal) {
     const [address, ...more] = args.positionals;
     if (more.length > 0) throw new UsageError('usage: webdfs ls [s3://BUCKET[/PREFIX]]');

@@ -64,11 +64,11 @@ export const node: Command = {
   usage: 'node',
   summary: '',
   options: {
-    data: { type: 'string' },
-    id: { type: 'string' },
-    cluster: { type: 'string' },
-    host: { type: 'string' },
-    port: { type: 'string' },
+    data: { type: 'string', value: 'FOLDER', about: "the node's own folder" },
+    id: { type: 'string', value: 'N', about: "the node's number" },
+    cluster: { type: 'string', value: 'FOLDER', about: "the cluster's folder" },
+    host: { type: 'string', value: 'ADDRESS', about: 'where clients reach it' },
+    port: { type: 'string', value: 'PORT', about: 'likewise' },
   },
   async run(args, terminal) {
     beat();

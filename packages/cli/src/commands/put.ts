@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { systemClock } from '@webdfs/base';
 import { type S3Client, upload } from '@webdfs/webdfs';
-import { type Address, parseAddress } from '../address.ts';
+import { type Address, folderOf, parseAddress } from '../address.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
 import { filesBelow, readFileStream } from '../local-files.ts';
 import { Progress } from '../progress.ts';
@@ -53,7 +53,7 @@ async function* jobsOf(source: string, target: Address, recursive: boolean, term
     return;
   }
   if (!recursive) throw new UsageError(`${source} is a folder: add -r`);
-  const prefix = target.key === '' || target.key.endsWith('/') ? target.key : `${target.key}/`;
+  const prefix = folderOf(target.key);
   for await (const file of filesBelow(source)) {
     const address = { bucket: target.bucket, key: prefix + file.name };
     yield { source: readFileStream(file.path), size: file.size, label: file.name, target: address };
@@ -64,7 +64,15 @@ export const put: Command = {
   name: 'put',
   usage: 'put FILE|FOLDER|- s3://BUCKET/KEY',
   summary: 'Stores a file, a folder (-r) or standard input (-).',
-  options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r' }, type: { type: 'string' } },
+  details: [
+    'A KEY that is empty or ends in / takes the name of the file. Long bodies go in parts that are sent again when the',
+    'store asks for it; an upload that is interrupted leaves nothing behind. In a folder, links and devices are left out.',
+  ].join('\n'),
+  options: {
+    ...REMOTE_OPTIONS,
+    recursive: { type: 'boolean', short: 'r', about: 'a folder with everything below it' },
+    type: { type: 'string', value: 'TYPE', about: 'the Content-Type to keep (default: binary/octet-stream)' },
+  },
   async run(args, terminal) {
     const [source, address, ...more] = args.positionals;
     if (source === undefined || address === undefined || more.length > 0)

@@ -1,6 +1,5 @@
-import { codeOf, WebdfsError } from '@webdfs/base';
 import type { S3Client } from '@webdfs/webdfs';
-import { parseAddress } from '../address.ts';
+import { folderOf, parseAddress } from '../address.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
 import { connect, REMOTE_OPTIONS } from '../remote.ts';
 import { printJson, printLine, type Terminal } from '../terminal.ts';
@@ -32,21 +31,20 @@ export const rm: Command = {
   name: 'rm',
   usage: 'rm s3://BUCKET/KEY',
   summary: 'Removes an object, or with -r everything below a prefix.',
-  options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r' } },
+  details: 'With -r a KEY is a folder: logs removes logs/2026/a, and leaves logs-old/b alone.',
+  options: { ...REMOTE_OPTIONS, recursive: { type: 'boolean', short: 'r', about: 'everything below the prefix' } },
   async run(args, terminal) {
     const [address, ...more] = args.positionals;
     if (address === undefined || more.length > 0) throw new UsageError('usage: webdfs rm s3://BUCKET/KEY');
     const { bucket, key } = parseAddress(address);
     using client = await connect(args, terminal);
     if (args.flag('recursive')) {
-      report(terminal, address, await removeBelow(client, bucket, key, terminal.signal));
+      report(terminal, address, await removeBelow(client, bucket, folderOf(key), terminal.signal));
       return EXIT.OK;
     }
     if (key === '') throw new UsageError(`${address} is a bucket: use rb, or -r to remove what is in it`);
     // S3 answers a delete of nothing like any other; a person who mistyped a key wants to know
-    await client.call({ method: 'HEAD', bucket, key }).catch((error: unknown) => {
-      throw codeOf(error) === 'NOT_FOUND' ? new WebdfsError('NOT_FOUND', `there is no object ${address}`) : error;
-    });
+    await client.head(bucket, key);
     await client.call({ method: 'DELETE', bucket, key });
     report(terminal, address, 1);
     return EXIT.OK;

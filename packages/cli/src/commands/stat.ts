@@ -14,12 +14,7 @@ export const stat: Command = {
     const { bucket, key } = parseAddress(address);
     if (key === '') throw new UsageError(`${address} is a bucket: name a key`);
     using client = await connect(args, terminal);
-    const { headers } = await client.call({
-      method: 'HEAD',
-      bucket,
-      key,
-      headers: { 'x-amz-checksum-mode': 'ENABLED' },
-    });
+    const { headers } = await client.head(bucket, key, { 'x-amz-checksum-mode': 'ENABLED' });
     const extra = Object.entries(headers).filter(([name]) =>
       /^(x-amz-(meta|checksum)-|cache-|content-(type|enc|lang|disp)|expires)/.test(name),
     );

@@ -8,9 +8,9 @@ function remark(node: NodeReport): string {
   if (node.reason !== undefined) remarks.push(node.reason);
   if (node.catchingUp !== undefined) {
     const { groupsLeft, bytesPerSecond, secondsLeft } = node.catchingUp;
-    remarks.push(
-      `catching up: ${groupsLeft} groups left, ${formatBytes(bytesPerSecond)}/s, ${formatDuration(secondsLeft)}`,
-    );
+    // without a rate there is no time left to tell, least of all 0 s
+    const pace = bytesPerSecond > 0 ? `, ${formatBytes(bytesPerSecond)}/s, ${formatDuration(secondsLeft)} left` : '';
+    remarks.push(`catching up: ${groupsLeft} groups to go${pace}`);
   }
   if (node.full === true) remarks.push('disk full: free space or it takes no more');
   if ((node.damaged ?? 0) > 0) remarks.push(`${node.damaged} damaged places`);
@@ -44,7 +44,7 @@ function text(report: StatusReport): string {
     `cluster ${report.name}, epoch ${report.epoch}, ${report.copies} copies by ${report.placement}`,
     parts.join(', '),
     '',
-    formatTable(['node', 'state', 'pid', 'objects', 'bytes', 'free', ''], report.nodes.map(row)),
+    formatTable(['node', 'state', 'pid', 'records', 'bytes', 'free', ''], report.nodes.map(row)),
   ].join('\n');
 }
 
@@ -58,11 +58,8 @@ export const status: Command = {
     using client = await connect(args, terminal);
     const { body } = await client.call({ method: 'GET', bucket: '-', key: 'status' });
     const report: StatusReport = JSON.parse(body);
-    if (terminal.json) {
-      printJson(terminal, report);
-      return EXIT.OK;
-    }
-    printLine(terminal, text(report));
+    if (terminal.json) printJson(terminal, report);
+    else printLine(terminal, text(report));
     return report.groups.whole === report.groups.total ? EXIT.OK : EXIT.FAILED;
   },
 };

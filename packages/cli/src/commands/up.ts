@@ -58,12 +58,20 @@ export const up: Command = {
     'WEBDFS_BUCKETS=a,b makes buckets at the start; WEBDFS_LOG=error|warn|info|debug says how much is logged.',
   ].join('\n'),
   options: {
-    nodes: { type: 'string' },
-    data: { type: 'string' },
-    port: { type: 'string' },
-    host: { type: 'string' },
-    replicas: { type: 'string' },
-    placement: { type: 'string' },
+    nodes: { type: 'string', value: 'N', about: 'nodes of a new cluster (default: 3)' },
+    replicas: {
+      type: 'string',
+      value: 'N',
+      about: 'copies of everything in a new cluster (default: 3, or as many as nodes)',
+    },
+    placement: { type: 'string', value: 'NAME', about: 'wrd or rush-r, of a new cluster (default: wrd)' },
+    data: { type: 'string', value: 'FOLDER', about: 'where everything is kept (default: ./webdfs-data)' },
+    port: { type: 'string', value: 'PORT', about: 'the one port for all nodes (default: 9000)' },
+    host: {
+      type: 'string',
+      value: 'ADDRESS',
+      about: 'the address to listen on; 0.0.0.0 is every one (default: 127.0.0.1)',
+    },
   },
   async run(args, terminal) {
     if (args.positionals.length > 0) throw new UsageError(`up takes no ${args.positionals[0]}`);
