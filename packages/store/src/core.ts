@@ -33,6 +33,7 @@ export interface CoreOptions {
   readonly volumesFolder: string;
   readonly maxVolumeBytes: number;
   readonly cachedBytes: number;
+  readonly locationSlots?: number | undefined;
   readonly checkSpace: () => void;
   /** A write found the disk full, whatever was known of its space. */
   readonly onFull: () => Promise<void>;
@@ -64,7 +65,7 @@ export class Core {
     this.#syncedMs = clock.monotonic();
     this.index = index;
     const volumes = new VolumeTable({ disk, clock, random, folder: options.volumesFolder, storeId });
-    this.cache = new LocationCache({ random });
+    this.cache = new LocationCache({ random, slots: options.locationSlots });
     const overlay = new Overlay({
       index,
       clock,

@@ -35,7 +35,7 @@ export class LocationCache {
   misses = 0;
 
   /** @param options.slots  a power of two */
-  constructor(options: { random: Random; slots?: number }) {
+  constructor(options: { random: Random; slots?: number | undefined }) {
     const slots = options.slots ?? LOCATION_SLOTS;
     assert(Number.isInteger(Math.log2(slots)), 'the slots of a cache are a power of two');
     this.#bytes = new Uint8Array(slots * SLOT_BYTES);

@@ -22,6 +22,8 @@ export interface StoreTuning {
   readonly maxVolumeBytes?: number;
   /** Bytes of the system's cache that reads on this thread may count on. */
   readonly cachedBytes?: number;
+  /** Rows of records held in memory, a power of two; see `LocationCache`. */
+  readonly locationSlots?: number;
   /** Space kept free; see `reserveOf`. */
   readonly reserveBytes?: number;
   /** False: no ballast file. */
@@ -165,6 +167,7 @@ function makeCore(place: Place, index: RowIndex, failure: { error: WebdfsError |
     storeId: identity.storeId,
     volumesFolder: folder.volumes,
     cachedBytes: options.options?.cachedBytes ?? CACHED_BYTES,
+    locationSlots: options.options?.locationSlots,
     checkSpace: () => {
       if (failure.error !== undefined) throw failure.error;
       checkSpace(space);

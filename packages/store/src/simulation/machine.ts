@@ -116,6 +116,8 @@ export class Machine {
         reserveBytes: this.#reserveBytes,
         tombstoneKeepMs: 60_000,
         stagingBytes: 512 * 1024,
+        // few, so that keys meet in them
+        locationSlots: 16,
       },
     });
   }

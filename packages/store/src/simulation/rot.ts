@@ -164,12 +164,16 @@ export class Rot {
       if (row?.sequence !== expected?.entry.sequence)
         findings.lost.push(`${textOf(expected?.entry)} for ${row?.sequence}`);
       if (row === undefined) continue;
-      const bytes = model.ever.get(toHex(id))?.find((sent) => sent.bytes !== undefined)?.bytes;
       const target = new Uint8Array(row.size);
       const read = await readOr(() => store.readBlock(row, 0, target).then(() => target));
-      if (read !== undefined) assert.ok(bytes !== undefined && equalBytes(read, bytes), 'a wrong block was answered');
+      if (read !== undefined) assert.ok(this.#isBlock(model, id, read), 'a wrong block was answered');
       else if (expected !== undefined) findings.damaged.push({ model, sent: expected });
     }
+  }
+
+  #isBlock(model: GroupModel, id: Uint8Array, read: Uint8Array): boolean {
+    const written = model.ever.get(toHex(id)) ?? [];
+    return written.some(({ bytes }) => bytes !== undefined && equalBytes(bytes, read));
   }
 
   /** What is refused is written anew, as another member would give it; then it is answered. */
