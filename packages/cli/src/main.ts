@@ -1,4 +1,6 @@
 import { createRequire } from 'node:module';
+import { systemClock } from '@webdfs/base';
+import { EXIT } from './command.ts';
 import { mb, rb } from './commands/buckets.ts';
 import { bench } from './commands/bench.ts';
 import { fsck } from './commands/fsck.ts';
@@ -15,12 +17,20 @@ import { runProgram } from './program.ts';
 
 const COMMANDS = [up, status, put, get, ls, rm, stat, where, mb, rb, fsck, bench, node];
 
+/** One Ctrl-C may come twice: from the terminal, and passed on by npm. A person needs longer for the second. */
+const IMPATIENT_MS = 500;
+
 const interrupt = new AbortController();
+let interruptedMs = 0;
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {
-    // the second one does not wait for anybody
-    if (interrupt.signal.aborted) process.exit(130);
-    interrupt.abort(new Error(name));
+    if (!interrupt.signal.aborted) {
+      interruptedMs = systemClock.monotonic();
+      interrupt.abort(new Error(name));
+    } else if (systemClock.monotonic() - interruptedMs >= IMPATIENT_MS) {
+      // the second one does not wait for anybody
+      process.exit(EXIT.INTERRUPTED);
+    }
   });
 }
 // a reader that went away (`webdfs ls | head`) is no error of ours
