@@ -44,8 +44,8 @@ function closedBy({ head, meta }: ScannedEntry): Uint8Array {
 }
 
 /**
- * The tombstone that stands for a record which is dead itself but closed another key: same sequence, ballot, time and
- * request. Its place and checksum are the copier's to add.
+ * The tombstone that stands for a record which is dead itself but closed another key: same sequence, ballot, time, request,
+ * and placement hash (rows beside an object have the object's, or they would not be of one group). Its place and checksum are the copier's to add.
  */
 export function entryToTombstone(entry: ScannedEntry): { raw: Uint8Array; headBytes: number } {
   const { head, meta } = entry;

@@ -24,7 +24,7 @@ export interface ThrottleOptions {
 export class Throttle {
   readonly #options: ThrottleOptions;
   /** When the bytes taken so far are paid for, on the monotonic clock. */
-  #paidAtMs = 0;
+  #paidAtMs = -Infinity;
 
   constructor(options: ThrottleOptions) {
     assert(options.bytesPerSecond > 0, 'a throttle lets something through');
