@@ -14,7 +14,7 @@ const fsOpen = promisify(fs.open);
 /** Turns a system error into one of ours, naming what was done to which path. */
 function diskError(error: unknown, action: string, path: string): WebdfsError {
   const system = (error as NodeJS.ErrnoException).code ?? 'unknown';
-  const message = `${action} ${path}: ${system}`;
+  const message = `${action} ${path}`;
   if (system === 'ENOENT') return new WebdfsError('NOT_FOUND', message, { cause: error });
   if (system === 'EEXIST') return new WebdfsError('ALREADY_EXISTS', message, { cause: error });
   if (system === 'ENOSPC' || system === 'EDQUOT') return new WebdfsError('DISK_FULL', message, { cause: error });
