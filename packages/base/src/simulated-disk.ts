@@ -226,7 +226,11 @@ export class SimulatedDisk implements Disk {
       if (!(folder instanceof SimulatedFolder)) throw failed(request, 'NOT_FOUND', 'no such folder');
       folder.settle(marked);
     };
-    return this.#later(request, { finish: settle, half: this.#perhaps(settle) });
+    const troubled = (fate: DiskFate): void => {
+      if (fate === 'fail' || fate === 'full') throw failed(request, 'DISK_FAILED', 'EIO');
+      if (fate !== 'lie') settle();
+    };
+    return this.#later(request, { finish: settle, half: this.#perhaps(settle) }, troubled);
   }
 
   space(path: string): Promise<DiskSpace> {

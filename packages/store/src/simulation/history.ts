@@ -19,8 +19,8 @@ export interface HistoryOptions {
   readonly points: CrashPoints;
   /** Bits of durable bytes turn over in the end. */
   readonly rot?: boolean;
-  /** A mutant: what syncs do all the time. */
-  readonly syncs?: 'lie';
+  /** A mutant: syncs that do nothing and report success. */
+  readonly lies?: (operation: DiskOperation) => boolean;
   /** Hears what happens, for whoever looks for a bug. */
   readonly trace?: (line: string) => void;
 }
@@ -47,11 +47,11 @@ export class History {
 
   constructor(options: HistoryOptions) {
     const random = new SeededRandom(options.seed);
-    const { points, syncs, trace } = options;
+    const { points, lies, trace } = options;
     this.#random = random;
     this.#points = points;
     this.#rots = options.rot ?? false;
-    this.#machine = new Machine({ random, points, syncs, trace });
+    this.#machine = new Machine({ random, points, lies, trace });
     this.#groups = Array.from({ length: GROUPS }, (_, i) => {
       return new GroupModel({ policy: asPolicyId(1), group: asGroupId(i) });
     });

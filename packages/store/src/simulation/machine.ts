@@ -25,8 +25,8 @@ export interface Life extends Ongoing {
 export interface MachineOptions {
   readonly random: SeededRandom;
   readonly points: CrashPoints;
-  /** A mutant: what syncs do all the time. */
-  readonly syncs?: 'lie' | undefined;
+  /** A mutant: syncs that do nothing and report success. */
+  readonly lies?: ((operation: DiskOperation) => boolean) | undefined;
   readonly trace?: ((line: string) => void) | undefined;
 }
 
@@ -127,7 +127,7 @@ export class Machine {
       const { number, action, path, offset, bytes } = operation;
       this.#options.points.saw(operation);
       if (!action.startsWith('read')) this.trace(() => `  ${number} ${action} ${path} ${offset} ${bytes}`);
-      return this.#options.syncs === 'lie' && isSync(operation) ? 'lie' : fate(operation);
+      return this.#options.lies?.(operation) === true ? 'lie' : fate(operation);
     };
   }
 
