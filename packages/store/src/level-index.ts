@@ -9,7 +9,7 @@ type Level = ClassicLevel<Uint8Array, Uint8Array>;
 const ROWS_PER_STEP = 1000;
 
 /**
- * What was measured for our rows (reference: docs/internals/store.md): hashes do not compress; few large files and a
+ * What was measured for our rows (docs/decisions/0003-store-index.md): hashes do not compress; few large files and a
  * large write buffer keep write amplification near 1 KB per put; the cache holds filters and the hot blocks.
  */
 const OPTIONS = {

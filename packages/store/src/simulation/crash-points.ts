@@ -26,7 +26,7 @@ const isRecovery = ({ phase }: Moment): boolean => phase === 'recovery';
 const isCommit = (at: Moment): boolean => at.file === 'volume' && !at.head && !at.seal && at.lane !== LANE.COMPACTED;
 const isCopy = (at: Moment): boolean => at.file === 'volume' && !at.head && at.lane === LANE.COMPACTED;
 
-/** The crash points of docs/internals/store.md that an operation of the disk tells; the others are told by who knows. */
+/** The crash points of docs/internals/store-crashes.md that an operation of the disk tells; the others are told by who knows. */
 const SEEN = {
   'C1 volume made, head not synced': (at: Moment) => isLife(at) && at.file === 'volume' && (at.head || at.fresh),
   'C2 head synced, folder not': (at: Moment) =>
