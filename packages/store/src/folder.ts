@@ -45,6 +45,8 @@ export class StoreFolder {
    */
   async identify(owner: { node: number; cluster: string }, random: Random): Promise<Identity> {
     await this.#disk.makeFolder(this.volumes);
+    // what a killed process renamed is seen here, and must not be taken back by a later loss of power
+    await this.#disk.syncFolder(this.path);
     const known = await this.#readIdentity();
     if (known === undefined) {
       if ((await listVolumes(this.#disk, this.volumes)).length > 0) {
