@@ -56,7 +56,7 @@ export interface LogEntry extends GroupKey {
   readonly flags: number;
   readonly sequence: Sequence;
   readonly ballot: Ballot;
-  /** The commit point its author knew. */
+  /** The commit point its author knew; of an entry that comes back from a store, at most what that had applied then. */
   readonly commit: Sequence;
   /** Hybrid clock: what Last-Modified shows (ms since 1970), and a count that orders within the millisecond (u16). */
   readonly timeMs: number;

@@ -105,13 +105,18 @@ export class GroupLogs {
     return staged;
   }
 
+  /**
+   * The entry as it is stored. Its head tells of no commit point beyond what is applied here: a rebuild takes that for
+   * proof that everything up to it is, or was, in the volumes, and another lane may still owe some of it.
+   */
   #logged(group: GroupState, entry: LogEntry, staged: StagedBlock | undefined, flags: number): Logged {
+    const fields = { ...entry, commit: Math.min(entry.commit, group.commit) };
     const more = { flags, tenure: group.tenure };
-    if (staged === undefined) return new Logged(entry, entry, more);
+    if (staged === undefined) return new Logged(fields, entry, more);
     staged.named += 1;
     const generation = rowBuffer(4);
     generation.writeUInt32BE(staged.generation);
-    return new Logged(entry, { ...entry, key: concat([entry.key, generation]) }, more);
+    return new Logged(fields, { ...entry, key: concat([entry.key, generation]) }, more);
   }
 
   #laneOf(kind: number): Lane {

@@ -24,7 +24,6 @@ const NUMBERS = [
   'flags',
   'sequence',
   'ballot',
-  'commit',
   'timeMs',
   'timeCount',
   'hashHigh',
@@ -33,6 +32,7 @@ const NUMBERS = [
   'group',
 ] as const satisfies (keyof LogEntry)[];
 
+/** Whether two entries are one; what their authors knew of the commit point may differ. */
 export function sameEntry(a: LogEntry, b: LogEntry): boolean {
   const sameBytes = equalBytes(a.key, b.key) && equalBytes(a.meta, b.meta) && equalBytes(a.body, b.body);
   const sameSums = a.sums.length === b.sums.length && a.sums.every((sum, i) => sum === b.sums[i]);
