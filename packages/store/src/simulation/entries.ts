@@ -31,10 +31,6 @@ export function keyNamed(group: GroupKey, name: string): Uint8Array {
   return new Writer().raw(bucket).raw(utf8(name)).take();
 }
 
-export function nameOfKey(key: Uint8Array): string {
-  return new TextDecoder().decode(key.subarray(4));
-}
-
 /** Every record key that entries of this group may have. */
 export function allKeys(group: GroupKey): Uint8Array[] {
   const names = Array.from({ length: NAMES }, (_, i) => [`n${i}`, `n${i}${OPEN_SUFFIX}`]).flat();
