@@ -27,7 +27,10 @@ export interface SimulatedDiskOptions {
   readonly latencyMs?: number;
 }
 
-const NEVER = new Promise<never>(() => undefined);
+/** A new one for each who waits: one for all would hold on to everything that ever waited. */
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
 
 function partsOf(path: string): string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
@@ -308,13 +311,13 @@ export class SimulatedDisk implements Disk {
   }
 
   async #later<T>(request: Request, step: Step<T>, troubled?: (fate: DiskFate) => T): Promise<T> {
-    if (!this.#running) return await NEVER;
+    if (!this.#running) return await never();
     const half = (): void => step.half?.();
     this.#halves.add(half);
     const fate = this.#fate(request);
     if (fate === 'stop') this.stop();
     await this.#pause();
-    if (!this.#running) return await NEVER;
+    if (!this.#running) return await never();
     this.#halves.delete(half);
     return this.#settle(request, step, fate, troubled);
   }
