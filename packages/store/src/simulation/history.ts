@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { asGroupId, asPolicyId, SeededRandom, toHex } from '@webdfs/base';
-import type { Crash, DiskFate, DiskOperation } from '@webdfs/base/testing';
+import type { Crash, DiskAction, DiskFate, DiskOperation } from '@webdfs/base/testing';
 import type { Store } from '../store.ts';
 import { checkContent, recoverGroup } from './checks.ts';
 import type { CrashPoints } from './crash-points.ts';
@@ -13,6 +13,18 @@ const GROUPS = 4;
 /** Operations of the store that may be under way at once. */
 const MOST_OPEN = 12;
 const LONGEST_LIFE_STEPS = 90;
+/** Operations that leave something behind. */
+const CHANGES = new Set<DiskAction>([
+  'create',
+  'writev',
+  'sync',
+  'datasync',
+  'syncFolder',
+  'rename',
+  'unlink',
+  'removeFolder',
+  'makeFolder',
+]);
 
 export interface HistoryOptions {
   readonly seed: number;
@@ -93,11 +105,13 @@ export class History {
         await machine.loseIndex();
         this.#rebuilt = true;
       }
-      const stopAt =
-        tries > 0 ? machine.disk.operations + 1 + random.below(random.below(2) === 0 ? 60 : 240) : Infinity;
+      // Most operations of a recovery read; what changes something is where it hurts.
+      let left = tries > 0 ? random.below(random.below(2) === 0 ? 20 : 60) : Infinity;
       const fails = random.below(6) === 0;
       const fate = (operation: DiskOperation): DiskFate => {
-        if (operation.number !== stopAt) return undefined;
+        if (!CHANGES.has(operation.action)) return undefined;
+        left -= 1;
+        if (left !== 0) return undefined;
         if (!fails || !isSync(operation)) return 'stop';
         this.#points.totals.failedSyncs += 1;
         return 'fail';
