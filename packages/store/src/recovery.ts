@@ -47,6 +47,8 @@ export class Recovery {
   readonly #old: OldVolume[] = [];
   /** Real entries that only the page cache may hold. */
   readonly #unproven: Logged[] = [];
+  /** Files whose entries all have their rows, or were written again. */
+  readonly #toClose: { volume: Volume; end: number }[] = [];
   readonly #toSeal: { volume: Volume; end: number }[] = [];
   readonly #rewritten: Logged[] = [];
   scannedBytes = 0;
@@ -67,6 +69,8 @@ export class Recovery {
     }
     for (const old of this.#old) await this.#scan(old);
     await this.#rewrite();
+    // not before: a batch in between would say that the files end where their tails begin, and nobody would look there again
+    for (const { volume, end } of this.#toClose) this.#close(volume, end);
   }
 
   /** Step 8: the index is durable; the old files are sealed, or go if they never held anything. */
@@ -179,7 +183,7 @@ export class Recovery {
     for (const entry of gate.release(proven)) await this.#replay(volume, entry);
     this.#unproven.push(...gate.rest());
     volume.reached(proven);
-    this.#close(volume, proven);
+    this.#toClose.push({ volume, end: proven });
     this.#sealLater(old, proven);
   }
 
