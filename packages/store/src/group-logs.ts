@@ -184,10 +184,17 @@ export class GroupLogs {
     onDurable?: () => void,
   ): Promise<void> {
     for (const victim of victims) this.#takeOut(group, victim, error, true);
-    return this.#writeMark(group, { ...change, voids: addVoid(group.voids, range) }, group.tenure, () => {
-      for (const victim of victims) this.#letGo(victim);
-      onDurable?.();
-    });
+    const number = group.mark.number + 1;
+    for (const entry of victims) group.leaving.push({ entry, number });
+    return this.#writeMark(group, { ...change, voids: addVoid(group.voids, range) }, group.tenure, onDurable);
+  }
+
+  /** A mark is durable. One before it may have been refused: this one repeats what that said. */
+  #marked(group: GroupState, number: number): void {
+    if (group.leaving.length === 0) return;
+    const gone = group.leaving.filter((leaving) => leaving.number <= number);
+    group.leaving = group.leaving.filter((leaving) => leaving.number > number);
+    for (const { entry } of gone) this.#letGo(entry);
   }
 
   #unname(entry: Logged): void {
@@ -239,6 +246,7 @@ export class GroupLogs {
     const entry = groupMark({ policy, group: id, tenure, commit }, number, this.#tables.clock.now(), meta);
     return new Promise((resolve, reject) => {
       const durable = (): void => {
+        this.#marked(group, number);
         onDurable?.();
         resolve();
       };
@@ -376,9 +384,16 @@ export class GroupLogs {
     const change = { base: { sequence, ballot, number: group.mark.number + 1 } };
     const startAt = (): void => this.startAt(group, sequence, ballot);
     const victims = group.pending.slice();
-    await (victims.length === 0
-      ? this.#writeMark(group, change, group.tenure, startAt)
-      : this.#voidAll(group, victims, error, { after: commit, upTo: end, below }, change, startAt));
+    const { base } = group.mark;
+    try {
+      await (victims.length === 0
+        ? this.#writeMark(group, change, group.tenure, startAt)
+        : this.#voidAll(group, victims, error, { after: commit, upTo: end, below }, change, startAt));
+    } catch (refused) {
+      // the next mark must not tell of it
+      group.mark = { ...group.mark, base };
+      throw refused;
+    }
   }
 
   /** The log begins after `sequence`. */

@@ -36,6 +36,8 @@ export class GroupState implements GroupKey {
   /** The newest mark that is durable, and where. */
   written: MarkContent = { number: 0, voids: [] };
   markPlace: EntryPlace = NOWHERE;
+  /** Entries that a mark not durable yet voids, with its number: any later mark says the same. */
+  leaving: { readonly entry: Logged; readonly number: number }[] = [];
   /** Ascending, without gaps of our making; entries in flight among them. */
   pending: Logged[] = [];
   #markText: Uint8Array = NOTHING;
