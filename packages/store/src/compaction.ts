@@ -182,6 +182,8 @@ export class Compactor {
     if (!keepTombstones || !actsAsTombstone(head)) return 'drop';
     const group = groups.get(head);
     if (group === undefined || head.tenure !== group.tenure) return 'drop';
+    // A copy says that its entry was applied. One that is not is pending, and lies elsewhere too: its own volume is blocked.
+    if (!isInstalled(head) && head.sequence > group.commit) return 'drop';
     if (!isInstalled(head) && group.isVoid(head.sequence, head.ballot)) return 'drop';
     if (isSuperseded(entry, this.#upkeep.overlay)) return 'drop';
     return head.kind === KIND.RECORD ? 'tombstone' : 'copy';
