@@ -1,4 +1,4 @@
-export { atMost, BENCH_EXIT, type Check } from './check.ts';
-export { Histogram } from './histogram.ts';
-export { benchObjects, type MeasuredTarget, type ObjectReport, type ObjectRow } from './object-bench.ts';
-export { usageOf } from './process-usage.ts';
+export { Histogram } from './object/histogram.ts';
+export { benchObjects, type MeasuredTarget, type ObjectReport, type ObjectRow } from './object/object-bench.ts';
+export { usageOf } from './object/process-usage.ts';
+export { atMost, BENCH_EXIT, type Check } from './report/check.ts';

@@ -35,6 +35,7 @@ export interface Option {
 }
 
 export interface Command {
+  /** One word, or two for one of a family: `bench object`. */
   readonly name: string;
   /** The line behind `webdfs`, such as `put FILE s3://BUCKET/KEY`. */
   readonly usage: string;

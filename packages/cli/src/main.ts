@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { systemClock } from '@webdfs/base';
 import { EXIT } from './command.ts';
 import { mb, rb } from './commands/buckets.ts';
-import { bench } from './commands/bench.ts';
+import { benchmarks } from './commands/bench.ts';
 import { fsck } from './commands/fsck.ts';
 import { get } from './commands/get.ts';
 import { ls } from './commands/ls.ts';
@@ -15,7 +15,7 @@ import { up } from './commands/up.ts';
 import { where } from './commands/where.ts';
 import { runProgram } from './program.ts';
 
-const COMMANDS = [up, status, put, get, ls, rm, stat, where, mb, rb, fsck, bench, node];
+const COMMANDS = [up, status, put, get, ls, rm, stat, where, mb, rb, fsck, ...benchmarks, node];
 
 /** One Ctrl-C may come twice: from the terminal, and passed on by npm. A person needs longer for the second. */
 const IMPATIENT_MS = 500;

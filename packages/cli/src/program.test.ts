@@ -18,11 +18,22 @@ const fails: Command = {
   },
 };
 
+const familyMember: Command = {
+  name: 'family member',
+  usage: 'family member WORD',
+  summary: 'Says the word.',
+  options: {},
+  async run(args, terminal) {
+    terminal.output.write(args.positionals.join('+'));
+    return EXIT.OK;
+  },
+};
+
 async function run(...words: string[]): Promise<{ code: number; output: string; errors: string }> {
   const output = new PassThrough();
   const errors = new PassThrough();
   const terminal = { input: new PassThrough(), output, errors, environment: {}, signal: new AbortController().signal };
-  const code = await runProgram([fails], words, terminal, '1.2.3');
+  const code = await runProgram([fails, familyMember], words, terminal, '1.2.3');
   output.end();
   errors.end();
   return { code, output: await text(output), errors: await text(errors) };
@@ -49,8 +60,16 @@ test('a command that does not exist is named, and nothing else', async () => {
   assert.equal((await run('nothing')).errors, 'webdfs: there is no command nothing: "webdfs help" lists them\n');
 });
 
+test('a command of a family is found by two words, and the family lists its members', async () => {
+  assert.equal((await run('family', 'member', 'one', 'two')).output, 'one+two');
+  assert.match((await run('family', '--help')).output, /webdfs family member WORD {2}Says the word\./);
+  const { code, errors } = await run('family', 'stranger');
+  assert.equal(code, EXIT.USAGE);
+  assert.equal(errors, 'webdfs: there is no command family stranger: there is "webdfs family member"\n');
+});
+
 test('help and version are answered', async () => {
-  assert.match((await run('help')).output, /webdfs fails {2}Fails\./);
+  assert.match((await run('help')).output, /webdfs fails {2,}Fails\./);
   assert.match((await run('fails', '--help')).output, /--times N {2,}how often\n {2}--json {2,}\S/);
   assert.match((await run('--version')).output, /^webdfs 1\.2\.3 /);
 });

@@ -37,6 +37,36 @@ function general(
   return EXIT.OK;
 }
 
+interface Found {
+  readonly command: Command;
+  /** The words behind the command's name. */
+  readonly rest: readonly string[];
+}
+
+/** The command that the first word names, or the first two of a family's; else the commands of the family, if it is one. */
+function findCommand(commands: readonly Command[], words: readonly string[]): Found | readonly Command[] {
+  for (const length of [1, 2]) {
+    const name = words.slice(0, length).join(' ');
+    const command = commands.find((candidate) => candidate.name === name);
+    if (command !== undefined) return { command, rest: words.slice(length) };
+  }
+  return commands.filter((candidate) => candidate.name.startsWith(`${words[0]} `));
+}
+
+/** Answers a line that names no command: with help on a family, or with what is wrong. */
+function withoutCommand(family: readonly Command[], words: readonly string[], terminal: Terminal): number {
+  const [name, second] = words;
+  if (family.length > 0 && (second === '--help' || second === '-h')) {
+    terminal.output.write(overview(family));
+    return EXIT.OK;
+  }
+  const names = family.map((command) => `"webdfs ${command.name}"`).join(', ');
+  const hint = family.length === 0 ? '"webdfs help" lists them' : `there is ${names}`;
+  const asked = family.length === 0 ? name : words.slice(0, 2).join(' ');
+  complain(terminal, '', new UsageError(`there is no command ${asked}: ${hint}`));
+  return EXIT.USAGE;
+}
+
 /** Runs one command line; resolves to its exit code. */
 export async function runProgram(
   commands: readonly Command[],
@@ -45,14 +75,11 @@ export async function runProgram(
   version: string,
 ): Promise<number> {
   const full: Terminal = { ...terminal, json: words.includes('--json') };
-  const [name, ...rest] = words;
-  const answered = general(commands, name, full, version);
-  if (answered !== undefined || name === undefined) return answered ?? EXIT.USAGE;
-  const command = commands.find((candidate) => candidate.name === name);
-  if (command === undefined) {
-    complain(full, '', new UsageError(`there is no command ${name}: "webdfs help" lists them`));
-    return EXIT.USAGE;
-  }
+  const answered = general(commands, words[0], full, version);
+  if (answered !== undefined) return answered;
+  const found = findCommand(commands, words);
+  if (!('command' in found)) return withoutCommand(found, words, full);
+  const { command, rest } = found;
   try {
     const args = parseArguments(command, rest);
     if (!args.flag('help')) return await command.run(args, full);
@@ -60,7 +87,7 @@ export async function runProgram(
     return EXIT.OK;
   } catch (error) {
     if (terminal.signal.aborted) return EXIT.INTERRUPTED;
-    complain(full, name, error);
+    complain(full, command.name, error);
     return exitCodeOf(error);
   }
 }

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import type { Clock, Random } from '@webdfs/base';
-import { atMost, BENCH_EXIT, type Check } from './check.ts';
+import { atMost, BENCH_EXIT, type Check } from '../report/check.ts';
 import { usageOf } from './process-usage.ts';
 import { type Body, bodyOf, S3Load, type S3Target } from './s3-load.ts';
 
