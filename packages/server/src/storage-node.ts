@@ -19,8 +19,15 @@ import {
   runController,
   type RunningController,
 } from '@webdfs/cluster';
-import { ReplicaNode } from '@webdfs/replica';
-import { type FolderLock, openStore, type RowIndexHouse, type Store, UpkeepLoop } from '@webdfs/store';
+import { ReplicaNode, type ReplicaNodeOptions } from '@webdfs/replica';
+import {
+  type FolderLock,
+  openStore,
+  type RowIndexHouse,
+  type Store,
+  type StoreTuning,
+  UpkeepLoop,
+} from '@webdfs/store';
 import { type Handlers, type Link, openTcpTransport, type Transport } from '@webdfs/wire';
 import { complain, COMPLAIN, decodeComplaint } from './complaints.ts';
 import { LateHandlers } from './node-handlers.ts';
@@ -48,6 +55,12 @@ export interface StorageNodeOptions {
   readonly parameters: ClusterParameters;
   /** The node cannot go on (its disk failed, its place was taken, an invariant broke): the process should end. */
   readonly onFatal: (error: unknown) => void;
+  /** Another network than TCP: gives the node's transport. */
+  readonly openTransport?: (handlers: Handlers) => Transport;
+  /** Sizes of the store, where the defaults do not fit. */
+  readonly store?: StoreTuning;
+  /** Paces of replication, where the defaults do not fit. */
+  readonly replica?: Pick<ReplicaNodeOptions, 'garbage' | 'learner' | 'leftovers' | 'repair' | 'source'>;
 }
 
 /** How old the last durable write may be before an idle node writes one to prove its disk, milliseconds. */
@@ -163,6 +176,7 @@ async function openNodeStore(options: StorageNodeOptions, map: FollowedMap): Pro
     log,
     onFailed: options.onFatal,
     ...(lock === undefined ? {} : { lock }),
+    ...(options.store === undefined ? {} : { options: options.store }),
   });
 }
 
@@ -171,7 +185,8 @@ async function openNodeTransport(
   map: FollowedMap,
   handlers: Handlers,
 ): Promise<Transport> {
-  const { node, host, port, clock, random, log } = options;
+  const { node, host, port, clock, random, log, openTransport } = options;
+  if (openTransport !== undefined) return openTransport(handlers);
   const secret = fromHex(options.clusterSecret);
   return await openTcpTransport({
     self: node,
@@ -249,6 +264,7 @@ function makeReplica(
   const { node, clock, random, log, pid, parameters } = options;
   const { map, store, session, link, tell } = parts;
   return new ReplicaNode({
+    ...options.replica,
     self: node,
     pid,
     store,

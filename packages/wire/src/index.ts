@@ -1,5 +1,5 @@
 export { type Limits, LIMITS } from './limits.ts';
-export { MemoryNetwork, type MemoryNetworkOptions } from './memory-network.ts';
+export { MemoryNetwork, type MemoryNetworkOptions, type MemoryNodeSeams } from './memory-network.ts';
 export { openTcpTransport, type TcpTransportOptions } from './tcp-transport.ts';
 export {
   type CallContext,

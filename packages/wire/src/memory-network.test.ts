@@ -117,3 +117,40 @@ test('the same seed, the same exchange', async () => {
   };
   assert.deepEqual(await run(), await run());
 });
+
+test('a node that crashes tells nothing: the others notice a reset, or only silence, and meet the next one in its place', async () => {
+  for (const reset of [true, false]) {
+    const clock = new ManualClock();
+    const network = new MemoryNetwork({ clock });
+    const [one, two] = [asNodeId(1), asNodeId(2)];
+    const changes: string[] = [];
+    const open = (self: NodeId): NodeTransport => {
+      const node = network.open(self, NO_HANDLERS);
+      node.onChange((peer, alive) => changes.push(`${self}: ${peer} ${alive ? 'up' : 'lost'}`));
+      node.setPeers(new Map([one, two].map((each) => [each, network.address(each)])));
+      return node;
+    };
+    const pass = async (ms: number): Promise<void> => {
+      for (let i = 0; i < ms / 10; i++) {
+        clock.advance(10);
+        await new Promise(setImmediate);
+      }
+    };
+    const first = open(one);
+    const dead = open(two);
+    await pass(500);
+    assert.deepEqual(changes.splice(0).toSorted(), ['1: 2 up', '2: 1 up']);
+    network.crash(two, { reset });
+    await pass(100);
+    assert.deepEqual(changes.splice(0), reset ? ['1: 2 lost'] : []);
+    if (!reset) await pass(4_000);
+    if (!reset) assert.deepEqual(changes.splice(0), ['1: 2 lost', '2: 1 lost']);
+    dead.setPeers(new Map());
+    changes.length = 0;
+    const next = open(two);
+    await pass(5_000);
+    assert.deepEqual(changes.toSorted(), ['1: 2 up', '2: 1 up']);
+    await first[Symbol.asyncDispose]();
+    await next[Symbol.asyncDispose]();
+  }
+});

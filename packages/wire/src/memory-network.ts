@@ -18,6 +18,13 @@ interface Joined {
   readonly connection: MemoryConnection;
 }
 
+/** What a node of a simulation has of its own; else it shares that of the network. */
+export interface MemoryNodeSeams {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log?: Log;
+}
+
 /** How many connections are remembered before closed ones are looked for. */
 const SWEEP_AT = 64;
 
@@ -40,15 +47,15 @@ export class MemoryNetwork {
   }
 
   /** A node begins; disposing the transport ends it, and opening it again is another boot. */
-  open(self: NodeId, handlers: Handlers): NodeTransport {
-    const { clock, log, limits } = this.#options;
+  open(self: NodeId, handlers: Handlers, seams: MemoryNodeSeams = {}): NodeTransport {
+    const { clock, log, limits } = { ...this.#options, ...seams };
     return new NodeTransport({
       self,
       cluster: '0'.repeat(32),
       secrets: [new Uint8Array(32)],
       handlers,
       clock,
-      random: this.#random,
+      random: seams.random ?? this.#random,
       log: log ?? silentLog,
       limits: { ...LIMITS, ...limits },
       network: this.#networkOf(self),
@@ -95,6 +102,18 @@ export class MemoryNetwork {
     const between = this.#between(a, b);
     this.#joined = this.#joined.filter((joined) => !between.includes(joined));
     for (const { connection } of between) connection.cut();
+  }
+
+  /**
+   * A node is no more: it is told of nothing, and nothing comes of what it still does. With `reset` a kernel that lives on
+   * tells the others that its connections are gone; without, they only notice that it is silent. Another may be opened in its
+   * place.
+   */
+  crash(node: NodeId, options: { readonly reset: boolean }): void {
+    this.#accepting.delete(node);
+    const gone = this.#joined.filter(({ from, to }) => from === node || to === node);
+    this.#joined = this.#joined.filter((joined) => !gone.includes(joined));
+    for (const { from, connection } of gone) connection.abandon(from === node ? 'dialler' : 'acceptor', options.reset);
   }
 
   #path(from: NodeId, to: NodeId): Path {

@@ -218,4 +218,15 @@ export class MemoryConnection {
     this.#back.drop();
     for (const user of users) user?.ended('connection reset');
   }
+
+  /** One end has died: it hears nothing any more, and the other does only if it is `told`. What is under way is lost. */
+  abandon(end: 'dialler' | 'acceptor', told: boolean): void {
+    const [dead, other] = end === 'dialler' ? [this.#back, this.#forth] : [this.#forth, this.#back];
+    const user = other.user;
+    const over = other.over;
+    dead.user = undefined;
+    this.#forth.drop();
+    this.#back.drop();
+    if (told && !over) user?.ended('connection reset');
+  }
 }
