@@ -40,5 +40,5 @@ export {
   type Sequence,
 } from './ids.ts';
 export { type Log, type LogFields, type LogLevel, makeLog, silentLog } from './log.ts';
-export { NodeDisk } from './node-disk.ts';
+export { makeFolders, NodeDisk } from './node-disk.ts';
 export { type Random, SeededRandom, SystemRandom } from './random.ts';

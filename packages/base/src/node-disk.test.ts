@@ -26,3 +26,21 @@ test("an error of the system becomes ours, with the system's as its cause", asyn
     return true;
   });
 });
+
+test(
+  'a folder that the system will not make is an error, however deep',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    const disk = new NodeDisk();
+    await assert.rejects(disk.makeFolder('/proc/none'), { code: 'NOT_FOUND' });
+    await assert.rejects(disk.makeFolder('/proc/none/inner/most'), { code: 'NOT_FOUND' });
+  },
+);
+
+test('a file in the place of a folder is an error', async () => {
+  await using under = await anEmptyFolder();
+  const path = join(under.folder, 'file');
+  await (await under.disk.create(path)).close();
+  await assert.rejects(under.disk.makeFolder(path), { code: 'ALREADY_EXISTS' });
+  await assert.rejects(under.disk.makeFolder(join(path, 'inner')), { code: 'DISK_FAILED' });
+});

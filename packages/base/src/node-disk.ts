@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import type { Disk, DiskFile, DiskSpace } from './disk.ts';
 import { WebdfsError } from './errors.ts';
@@ -97,6 +98,35 @@ class NodeDiskFile implements DiskFile {
   }
 }
 
+/**
+ * Makes a folder, and those above it that are missing; one that is there stays as it is.
+ *
+ * Node's own `recursive` tries for ever where a folder cannot be made though the one above it is there, as in Linux's /proc.
+ */
+export async function makeFolders(path: string, mode = 0o777): Promise<void> {
+  const above = dirname(path);
+  try {
+    return await makeFolder(path, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw error;
+  }
+  await makeFolders(above, mode);
+  await makeFolder(path, mode);
+}
+
+async function makeFolder(path: string, mode: number): Promise<void> {
+  try {
+    await fs.promises.mkdir(path, { mode });
+  } catch (error) {
+    // systems have many names for "is there already"
+    const isThere = await fs.promises.stat(path).then(
+      (facts) => facts.isDirectory(),
+      () => false,
+    );
+    if (!isThere) throw error;
+  }
+}
+
 /** The machine's own file system. */
 export class NodeDisk implements Disk {
   async open(path: string, mode: 'read' | 'write'): Promise<DiskFile> {
@@ -110,7 +140,7 @@ export class NodeDisk implements Disk {
   }
 
   async makeFolder(path: string): Promise<void> {
-    await guarded('make folder', path, () => fs.promises.mkdir(path, { recursive: true, mode: 0o700 }));
+    await guarded('make folder', path, () => makeFolders(path, 0o700));
   }
 
   async list(path: string): Promise<string[]> {

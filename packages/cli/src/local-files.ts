@@ -1,8 +1,8 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { WebdfsError } from '@webdfs/base';
+import { makeFolders, WebdfsError } from '@webdfs/base';
 
 /** The local side of `put -r` and `get -r`. */
 
@@ -37,7 +37,7 @@ export async function writeFileStream(
   source: AsyncIterable<Uint8Array>,
   options: { size: number | undefined; onBytes: (count: number) => void; signal: AbortSignal },
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolders(dirname(path));
   const temporary = `${path}.webdfs-part`;
   let written = 0;
   try {
