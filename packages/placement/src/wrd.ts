@@ -3,7 +3,7 @@ import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
 import { domainOf, placeableNodes } from './domains.ts';
 import { logUnit } from './logarithm.ts';
-import type { Topology } from './topology.ts';
+import type { Topology, TopologyNode } from './topology.ts';
 
 /** Calibration factor of a domain that the topology gives none: 1 in 16.16. */
 export const UNIT_FACTOR = 65_536;
@@ -18,6 +18,16 @@ interface Columns {
   readonly domainCount: number;
 }
 
+/** What a node's score is divided by: its weight times the factor of its domain. */
+export function shareOf(topology: Topology, node: TopologyNode): number {
+  return node.weight * (topology.factors?.[domainOf(topology, node)] ?? UNIT_FACTOR);
+}
+
+/** A node's score in a group: the highest win. */
+export function scoreOf(state: number, mixedId: number, share: number): number {
+  return logUnit(decide(state, mixedId, SALT.NODE)) / share;
+}
+
 function columnsOf(topology: Topology): Columns {
   const nodes = placeableNodes(topology).toSorted((a, b) => a.id - b.id);
   const numbers = new Map<string, number>();
@@ -29,7 +39,7 @@ function columnsOf(topology: Topology): Columns {
     let number = numbers.get(domain);
     if (number === undefined) numbers.set(domain, (number = numbers.size));
     domains[i] = number;
-    shares[i] = node.weight * (topology.factors?.[domain] ?? UNIT_FACTOR);
+    shares[i] = shareOf(topology, node);
     mixed[i] = mixWord(node.id);
   }
   return { ids: nodes.map((node) => node.id), mixed, shares, domains, domainCount: numbers.size };
@@ -83,7 +93,7 @@ function prepare(topology: Topology): Placer {
   return (group, count) => {
     const state = groupState(topology.seed, group);
     for (let i = 0; i < scores.length; i++) {
-      scores[i] = logUnit(decide(state, columns.mixed[i]!, SALT.NODE)) / columns.shares[i]!;
+      scores[i] = scoreOf(state, columns.mixed[i]!, columns.shares[i]!);
     }
     const taken =
       count <= columns.domainCount ? onePerDomain(columns, scores, count) : inPasses(columns, scores, count);
