@@ -219,6 +219,24 @@ test('while a half-written volume cannot be sealed for want of space, its batch 
   );
 });
 
+test('what comes while a half-written volume waits for its seal is refused with the batch that it is behind', async () => {
+  const bed = await new Bed().open();
+  await bed.push(1);
+  let full = true;
+  bed.watch(({ action }) => (full && action === 'writev' ? 'full' : undefined));
+  const answers = [bed.push(2)];
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+  answers.push(bed.push(3));
+  full = false;
+  bed.clock.advance(60_000);
+  assert.deepEqual(await Promise.all(answers), ['DISK_FULL', 'DISK_FULL']);
+  assert.equal(await bed.push(4), 'durable');
+  assert.deepEqual(
+    (await bed.scan(bed.lane.volume!)).map(({ sequence }) => sequence),
+    [4],
+  );
+});
+
 test('a short write is continued', async () => {
   const bed = await new Bed().open();
   bed.watch(({ action, bytes }) => (action === 'writev' && bytes > 64 ? 'short' : undefined));

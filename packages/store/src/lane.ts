@@ -327,8 +327,11 @@ export class Lane {
         else this.#die(sealing);
       }
     }
-    for (const entry of this.#doubtful) entry.answer?.failed(this.#failure ?? error);
+    if (this.#doubtful.length === 0) return;
+    // with what came meanwhile: it is behind this batch, too
+    const batch = this.#doubtful;
     this.#doubtful = [];
+    this.#rejectQueued(this.#failure ?? error, batch);
   }
 
   async #sealBroken(): Promise<void> {
@@ -339,8 +342,8 @@ export class Lane {
     this.#broken = undefined;
   }
 
-  #rejectQueued(error: unknown): void {
-    const refused = [...this.#queue, ...this.#waiting];
+  #rejectQueued(error: unknown, batch: readonly Logged[] = []): void {
+    const refused = [...batch, ...this.#queue, ...this.#waiting];
     this.#queue = [];
     this.#queueBytes = 0;
     this.#waiting.length = 0;
