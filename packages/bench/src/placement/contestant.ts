@@ -1,0 +1,143 @@
+import { WebdfsError } from '@webdfs/base';
+import {
+  algorithmOf,
+  type AlgorithmName,
+  ALGORITHMS,
+  publishTopology,
+  type Topology,
+  UNIT_WEIGHT,
+  validateTopology,
+} from '@webdfs/placement';
+import type { Subclusters } from './layout.ts';
+import { originalKeys } from './original/original-names.ts';
+import { type OriginalLocator, originalRushP, originalRushR } from './original/original-locators.ts';
+import type { Placed } from './placed.ts';
+
+/** What is to be placed. */
+export interface Task {
+  readonly subclusters: Subclusters;
+  readonly copies: number;
+  readonly groupCount: number;
+  readonly seed: number;
+  /** The label that keeps copies apart, for algorithms that honour one. */
+  readonly domain?: 'zone' | 'rack' | 'machine';
+}
+
+export interface Placing {
+  /** The placement that this one follows. */
+  readonly before?: Placed;
+  /** A node was lost: nobody publishes anything, what was published before stays. */
+  readonly unplanned?: boolean;
+}
+
+/** One way to place, as the experiments see it. */
+export interface Contestant {
+  readonly name: string;
+  /** Why it cannot do this; undefined if it can. */
+  refusal(task: Task): string | undefined;
+  /** May place fewer groups than asked for, if it cannot place that number. */
+  place(task: Task, placing?: Placing): Placed;
+}
+
+/** An algorithm's stored table must be made anew whenever nodes go; calibration factors are kept then. */
+const REMEMBERS: ReadonlySet<AlgorithmName> = new Set(['ring', 'hdfs-random']);
+
+/** A stored table has a power of two of groups: the next below what is asked for. */
+function groupCountOf(algorithm: AlgorithmName, task: Task): number {
+  return REMEMBERS.has(algorithm) ? 2 ** Math.floor(Math.log2(task.groupCount)) : task.groupCount;
+}
+
+function topologyFor(algorithm: AlgorithmName, task: Task): Topology {
+  const { seed, copies, domain, subclusters } = task;
+  return { algorithm, version: 1, seed, copies, ...(domain === undefined ? {} : { domain }), subclusters };
+}
+
+function published(topology: Topology, groupCount: number, placing: Placing): Topology {
+  const before = placing.before?.published;
+  if (placing.unplanned === true && !REMEMBERS.has(topology.algorithm)) {
+    return before?.factors === undefined ? topology : { ...topology, factors: before.factors };
+  }
+  const groupBits = Math.ceil(Math.log2(groupCount));
+  return publishTopology(topology, { groupBits, ...(before === undefined ? {} : { before }) });
+}
+
+function rowsOf(topology: Topology, groupCount: number, copies: number): Uint16Array {
+  const place = algorithmOf(topology).prepare(topology);
+  const rows = new Uint16Array(groupCount * copies);
+  for (let group = 0; group < groupCount; group++) rows.set(place(group, copies), group * copies);
+  return rows;
+}
+
+/** @param calibrated  with what a publisher stores; `false` shows the algorithm bare */
+function algorithmContestant(algorithm: AlgorithmName, calibrated: boolean): Contestant {
+  return {
+    name: calibrated ? algorithm : `${algorithm}${BARE}`,
+    refusal: (task) => validateTopology(topologyFor(algorithm, task)).errors[0],
+    place(task, placing = {}) {
+      const topology = topologyFor(algorithm, task);
+      const { subclusters, copies } = task;
+      const groupCount = groupCountOf(algorithm, task);
+      const given = calibrated ? published(topology, groupCount, placing) : topology;
+      return { subclusters, copies, groupCount, rows: rowsOf(given, groupCount, copies), published: given };
+    },
+  };
+}
+
+const BARE = '-uncalibrated';
+const CALIBRATED: readonly AlgorithmName[] = ['wrd', 'rendezvous'];
+const ORIGINALS: Readonly<Record<string, typeof originalRushR>> = {
+  'original-rush-r': originalRushR,
+  'original-rush-p': originalRushP,
+};
+
+function originalContestant(name: string): Contestant {
+  const build = ORIGINALS[name]!;
+  const keys = originalKeys();
+  const locatorOf = (task: Task): OriginalLocator =>
+    build(
+      task.subclusters.map(({ nodes }) => ({
+        weight: (nodes[0]?.weight ?? 0) / UNIT_WEIGHT,
+        disks: nodes.map((node) => node.id),
+      })),
+      task.copies,
+    );
+  return {
+    name,
+    refusal(task) {
+      if (task.groupCount > keys.length)
+        return `places the ${keys.length} objects of 2009, not ${task.groupCount} groups`;
+      if (task.domain !== undefined) return 'does not know racks';
+      const uneven = task.subclusters.find(({ nodes }) => nodes.some(({ weight }) => weight !== nodes[0]!.weight));
+      if (uneven !== undefined) return `knows one weight per sub-cluster, and ${uneven.id} has several`;
+      return undefined;
+    },
+    place(task) {
+      const { subclusters, copies, groupCount } = task;
+      const locate = locatorOf(task);
+      const rows = new Uint16Array(groupCount * copies);
+      for (let group = 0; group < groupCount; group++) rows.set(locate(keys[group]!), group * copies);
+      return { subclusters, copies, groupCount, rows };
+    },
+  };
+}
+
+/** Every name that `contestantsOf` knows. */
+export const CONTESTANTS: readonly string[] = [
+  ...ALGORITHMS,
+  ...CALIBRATED.map((name) => `${name}${BARE}`),
+  ...Object.keys(ORIGINALS),
+];
+
+/** @throws WebdfsError INVALID if there is no such way to place, or a name comes twice */
+export function contestantsOf(names: readonly string[]): Contestant[] {
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw new WebdfsError('INVALID', `${twice} is named twice`);
+  return names.map((name) => {
+    const algorithm = ALGORITHMS.find((known) => known === name);
+    if (algorithm !== undefined) return algorithmContestant(algorithm, true);
+    const bare = CALIBRATED.find((known) => `${known}${BARE}` === name);
+    if (bare !== undefined) return algorithmContestant(bare, false);
+    if (Object.hasOwn(ORIGINALS, name)) return originalContestant(name);
+    throw new WebdfsError('INVALID', `unknown placement ${name}; there are ${CONTESTANTS.join(', ')}`);
+  });
+}
