@@ -317,10 +317,11 @@ export class Applier {
     else volumes.addLive(volume, entryBytes);
   }
 
-  /** A GROUP_MARK: the newest one counts, wherever it lies. */
+  /** A GROUP_MARK: the newest one counts, wherever it lies, unless the group was dropped since. */
   applyMark(entry: Logged): void {
     const { groups, volumes } = this.#tables;
     const group = groups.need(entry);
+    if (entry.tenure < group.tenure) return this.settle(entry);
     const content = unpackMark(entry.meta);
     if (content.number > group.written.number || group.markPlace.volume === 0) {
       if (group.markPlace.volume !== 0) this.#died(group.markPlace);

@@ -23,6 +23,15 @@ export interface GroupLogsOptions {
   readonly checkSpace: () => void;
 }
 
+/** What goes with a mark beside what it says. */
+interface MarkOptions {
+  /** If not the group's own. */
+  readonly tenure?: number | undefined;
+  /** In the step that makes it durable, and in the step that refuses it: what comes between must not see it half done. */
+  readonly onDurable?: (() => void) | undefined;
+  readonly onRefused?: (() => void) | undefined;
+}
+
 /**
  * The logs of all groups: what is appended becomes pending when it is durable, is applied when the commit point passes it,
  * or is void for good when a cut says so.
@@ -49,7 +58,7 @@ export class GroupLogs {
       const staged = this.#stagedFor(entry);
       if (isPut(entry)) this.#options.checkSpace();
       if (same !== undefined) this.#displace(group, entry);
-      if (group.isVoid(entry.sequence, entry.ballot)) this.#revive(group, entry);
+      const mark = this.#owedMark(group, entry);
       const logged = this.#logged(group, entry, staged, 0);
       group.addPending(logged);
       logged.done = new Promise((resolve, reject) => {
@@ -61,7 +70,7 @@ export class GroupLogs {
           },
         };
       });
-      this.#laneOf(entry.kind).push(logged);
+      this.#pushAfter(mark, group, logged);
       return logged.done;
     } catch (error) {
       return Promise.reject(error);
@@ -128,10 +137,34 @@ export class GroupLogs {
     void this.#void(group, entry.sequence - 1, entry.ballot).catch(() => undefined);
   }
 
-  /** An adopted log has an entry that was void here: from the mark before it on it is not. */
-  #revive(group: GroupState, entry: LogEntry): void {
-    const voids = reviveFrom(group.voids, entry.sequence, entry.ballot);
-    void this.#writeMark(group, { voids }).catch(() => undefined);
+  /**
+   * The mark that must be durable before this entry, if it is not already on its way in the entry's own lane: one that
+   * takes it out of the void, for an adopted log has it after all, or says again what others are void in its place.
+   */
+  #owedMark(group: GroupState, entry: LogEntry): Promise<void> | undefined {
+    const { sequence, ballot, kind } = entry;
+    if (group.isVoid(sequence, ballot)) {
+      return this.#writeMark(group, { voids: reviveFrom(group.voids, sequence, ballot) });
+    }
+    const isAhead = group.leaving.length > 0 && this.#laneOf(kind) !== this.#options.log;
+    return group.unsaid || isAhead ? this.#writeMark(group, {}) : undefined;
+  }
+
+  /** A lane keeps the order of mark and entry, two do not. */
+  #pushAfter(mark: Promise<void> | undefined, group: GroupState, entry: Logged): void {
+    const lane = this.#laneOf(entry.kind);
+    if (mark === undefined) return lane.push(entry);
+    if (lane === this.#options.log) {
+      lane.push(entry);
+      return void mark.catch(() => undefined);
+    }
+    mark.then(
+      () => group.pending.includes(entry) && lane.push(entry),
+      (error: unknown) => {
+        const at = group.pending.indexOf(entry);
+        if (at >= 0) this.#voidAfter(group, entry.sequence - 1, group.pending.slice(at), error);
+      },
+    );
   }
 
   /**
@@ -145,10 +178,15 @@ export class GroupLogs {
     const victims = group.pending.filter(
       (other) => other.sequence > entry.sequence && this.#laneOf(other.kind) !== lane,
     );
+    this.#voidAfter(group, entry.sequence, victims, error);
+  }
+
+  /** What waits behind an entry that is not to be stored is not either. */
+  #voidAfter(group: GroupState, after: Sequence, victims: readonly Logged[], error: unknown): void {
     const upTo = victims.at(-1)?.sequence;
     if (upTo === undefined) return;
     const below = Math.max(...victims.map((victim) => victim.ballot)) + 1;
-    void this.#voidAll(group, victims, error, { after: entry.sequence, upTo, below }).catch(() => undefined);
+    void this.#voidAll(group, victims, error, { after, upTo, below }).catch(() => undefined);
   }
 
   /** Takes a pending entry out, for good; its author hears why. */
@@ -181,12 +219,12 @@ export class GroupLogs {
     error: unknown,
     range: VoidRange,
     change: Partial<MarkContent> = {},
-    onDurable?: () => void,
+    options: MarkOptions = {},
   ): Promise<void> {
     for (const victim of victims) this.#takeOut(group, victim, error, true);
     const number = group.mark.number + 1;
     for (const entry of victims) group.leaving.push({ entry, number });
-    return this.#writeMark(group, { ...change, voids: addVoid(group.voids, range) }, group.tenure, onDurable);
+    return this.#writeMark(group, { ...change, voids: addVoid(group.voids, range) }, options);
   }
 
   /** A mark is durable. One before it may have been refused: this one repeats what that said. */
@@ -228,20 +266,18 @@ export class GroupLogs {
     await this.#void(group, Math.max(after, group.commit), below);
   }
 
-  /** Writes the group's next mark; what it says holds in memory at once. `onDurable` runs in the step that makes it durable. */
-  #writeMark(
-    group: GroupState,
-    change: Partial<MarkContent>,
-    tenure = group.tenure,
-    onDurable?: () => void,
-  ): Promise<void> {
+  /** Writes the group's next mark; what it says holds in memory at once, unless it is the first of another tenure. */
+  #writeMark(group: GroupState, change: Partial<MarkContent>, options: MarkOptions = {}): Promise<void> {
+    const { tenure = group.tenure, onDurable, onRefused } = options;
     const number = group.mark.number + 1;
     const { dropped: _, ...kept } = group.mark;
     const content: MarkContent = { ...kept, ...change, number };
     const meta = packMark(content);
-    group.mark = content;
+    const isOurs = tenure === group.tenure;
+    group.mark = isOurs ? content : { ...group.mark, number };
+    group.unsaid &&= !isOurs;
     // the first word of a new tenure must not tell of the commit point of the one before
-    const commit = tenure === group.tenure ? group.commit : 0;
+    const commit = isOurs ? group.commit : 0;
     const { policy, group: id } = group;
     const entry = groupMark({ policy, group: id, tenure, commit }, number, this.#tables.clock.now(), meta);
     return new Promise((resolve, reject) => {
@@ -250,7 +286,12 @@ export class GroupLogs {
         onDurable?.();
         resolve();
       };
-      entry.answer = { durable, failed: reject };
+      const failed = (error: unknown): void => {
+        group.unsaid ||= isOurs;
+        onRefused?.();
+        reject(error);
+      };
+      entry.answer = { durable, failed };
       this.#options.log.push(entry);
     });
   }
@@ -288,6 +329,13 @@ export class GroupLogs {
   }
 
   #durable(entry: Logged, touched: Set<GroupState>): void {
+    const group = this.#tables.groups.need(entry);
+    if (entry.tenure < group.tenure) {
+      // those that were pending hear of it where the tenure ends
+      this.#applier.settle(entry);
+      if (isInstalled(entry)) entry.answer?.failed(wasDropped(group));
+      return;
+    }
     if (entry.kind !== KIND.BLOCK && entry.kind !== KIND.GROUP_ENTRY) {
       // read from disk if anybody asks: a group without a quorum may keep its tail for long
       entry.body = EMPTY;
@@ -299,7 +347,6 @@ export class GroupLogs {
       entry.answer?.durable();
       return;
     }
-    const group = this.#tables.groups.need(entry);
     this.#proved(group, entry);
     if (entry.answer !== undefined) touched.add(group);
     else if (!entry.voiding) this.#applier.settle(entry);
@@ -382,18 +429,18 @@ export class GroupLogs {
     const below = Math.max(0, ...group.pending.map((entry) => entry.ballot)) + 1;
     const error = new WebdfsError('STALE_BALLOT', `the log begins anew after ${sequence}`);
     const change = { base: { sequence, ballot, number: group.mark.number + 1 } };
-    const startAt = (): void => this.startAt(group, sequence, ballot);
-    const victims = group.pending.slice();
     const { base } = group.mark;
-    try {
-      await (victims.length === 0
-        ? this.#writeMark(group, change, group.tenure, startAt)
-        : this.#voidAll(group, victims, error, { after: commit, upTo: end, below }, change, startAt));
-    } catch (refused) {
+    const options: MarkOptions = {
+      onDurable: () => this.startAt(group, sequence, ballot),
       // the next mark must not tell of it
-      group.mark = { ...group.mark, base };
-      throw refused;
-    }
+      onRefused: () => {
+        group.mark = { ...group.mark, base };
+      },
+    };
+    const victims = group.pending.slice();
+    await (victims.length === 0
+      ? this.#writeMark(group, change, options)
+      : this.#voidAll(group, victims, error, { after: commit, upTo: end, below }, change, options));
   }
 
   /** The log begins after `sequence`. */
@@ -412,20 +459,23 @@ export class GroupLogs {
   async endTenure(key: GroupKey): Promise<GroupState> {
     const group = this.#usable(key);
     group.ending = true;
-    const before = group.mark;
+    const content = { voids: [], base: undefined, mark: undefined, dropped: true } as const;
+    const onDurable = (): void => {
+      group.mark = { voids: [], number: group.mark.number };
+    };
     try {
-      await this.#writeMark(group, { voids: [], base: undefined, mark: undefined, dropped: true }, group.tenure + 1);
-    } catch (error) {
-      group.mark = { ...before, number: group.mark.number };
-      throw error;
+      await this.#writeMark(group, content, { tenure: group.tenure + 1, onDurable });
     } finally {
       group.ending = false;
     }
-    const error = new WebdfsError('STALE_BALLOT', `group ${key.group} was dropped`);
-    for (const entry of group.pending.slice()) this.#forget(group, entry, error, true);
+    for (const entry of group.pending.slice()) this.#forget(group, entry, wasDropped(key), true);
     for (const block of this.#tables.staged.all()) {
       if (block.group.policy === key.policy && block.group.group === key.group) this.#applier.dropStaged(block);
     }
     return group;
   }
+}
+
+function wasDropped(key: GroupKey): WebdfsError {
+  return new WebdfsError('STALE_BALLOT', `group ${key.group} was dropped`);
 }

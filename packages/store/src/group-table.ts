@@ -36,6 +36,8 @@ export class GroupState implements GroupKey {
   /** The newest mark that is durable, and where. */
   written: MarkContent = { number: 0, voids: [] };
   markPlace: EntryPlace = NOWHERE;
+  /** The newest mark was refused: another one must say what it said before anything else is stored. */
+  unsaid = false;
   /** Entries that a mark not durable yet voids, with its number: any later mark says the same. */
   leaving: { readonly entry: Logged; readonly number: number }[] = [];
   /** Ascending, without gaps of our making; entries in flight among them. */

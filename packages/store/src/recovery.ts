@@ -63,10 +63,8 @@ export class Recovery {
 
   /** Steps 3 to 5 and the entries of 6: afterwards every entry has been met. */
   async read(): Promise<void> {
-    if (this.#options.rebuild) {
-      for (const old of this.#old) await this.#survey(old);
-      this.#options.replay.surveyed();
-    }
+    for (const old of this.#old) await this.#survey(old);
+    this.#options.replay.surveyed();
     for (const old of this.#old) await this.#scan(old);
     await this.#rewrite();
     // not before: a batch in between would say that the files end where their tails begin, and nobody would look there again
@@ -154,7 +152,7 @@ export class Recovery {
 
   // ---- steps 3 and 4 ----
 
-  /** Rebuild: what marks and heads say comes before any entry is judged by it. */
+  /** What marks and heads say comes before any entry is judged by it. */
   async #survey(old: OldVolume): Promise<void> {
     await this.#withFile(old, async (source) => {
       const range = { from: old.from, until: old.end ?? old.size, sealed: old.end !== undefined, bodies: false };

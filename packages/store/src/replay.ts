@@ -3,7 +3,7 @@ import { type Applier, type Tables, unpackBlockBody } from './applier.ts';
 import { BLOCK_ID_BYTES, KIND } from './entry.ts';
 import type { EntryHead } from './entry-format.ts';
 import type { GroupLogs } from './group-logs.ts';
-import { isVoid, unpackMark, type VoidRange } from './group-mark.ts';
+import { type MarkContent, unpackMark, type VoidRange } from './group-mark.ts';
 import type { GroupState } from './group-table.ts';
 import { type PieceKey, unpackPieceKey } from './index-rows.ts';
 import { isInstalled, isMoved, isNumbered, Logged, NO_SUMS } from './logged.ts';
@@ -54,6 +54,10 @@ export class Replay {
   readonly #early: Logged[] = [];
   /** The highest ballot met at or below the commit point, by group: all that is known of it without the index. */
   readonly #ballots = new Map<number, number>();
+  /** The newest mark of each group in what is to be scanned. */
+  readonly #newest = new Map<GroupState, { readonly tenure: number; readonly content: MarkContent }>();
+  /** Void by a mark that may stand in the page cache only, until it is written again: so long they are not let go. */
+  readonly #voided: Logged[] = [];
   /** Entries found void, and what marks must say of them. */
   readonly #voids = new Map<GroupState, { ranges: VoidRange[]; entries: Logged[] }>();
   entries = 0;
@@ -64,10 +68,25 @@ export class Replay {
     this.#pointers = new Pointers(options.tables);
   }
 
-  /** Rebuild, first pass: what marks and heads say of the groups, before any entry is judged by it. */
+  /**
+   * First pass: what marks say of the groups, and in a rebuild heads too, before any entry is judged by it. The lanes are
+   * met one after another: entries of one may be void, or committed, by what the other says.
+   */
   survey(head: EntryHead, meta: Uint8Array): void {
-    if (head.policy === 0 && head.group === 0 && head.kind === KIND.SYNC_MARK) return;
+    if (head.kind === KIND.SYNC_MARK || head.kind === KIND.SEAL) return;
     const group = this.#tables.groups.need(head);
+    if (this.#options.rebuild) this.#surveyAll(group, head, meta);
+    else if (head.kind === KIND.GROUP_MARK) this.#surveyMark(group, head, meta);
+  }
+
+  #surveyMark(group: GroupState, { tenure }: EntryHead, meta: Uint8Array): void {
+    const known = this.#newest.get(group);
+    const content = unpackMark(meta);
+    if (known !== undefined && (tenure - known.tenure || content.number - known.content.number) <= 0) return;
+    this.#newest.set(group, { tenure, content });
+  }
+
+  #surveyAll(group: GroupState, head: EntryHead, meta: Uint8Array): void {
     if (head.tenure > group.tenure) {
       group.clear();
       group.tenure = head.tenure;
@@ -82,12 +101,23 @@ export class Replay {
     }
   }
 
-  /** Rebuild, between the passes: a rebased log begins where its mark says. */
+  /** Between the passes. */
   surveyed(): void {
     for (const group of this.#tables.groups.all()) {
-      const { base } = group.mark;
-      if (base !== undefined && base.sequence > group.commit) group.commit = base.sequence;
-      group.target = group.commit;
+      if (this.#options.rebuild) beginAtBase(group);
+      else this.#takeNewest(group);
+    }
+  }
+
+  /** What is void by a mark to come must not be taken for committed before. */
+  #takeNewest(group: GroupState): void {
+    const newest = this.#newest.get(group);
+    if (newest?.tenure !== group.tenure || newest.content.number <= group.mark.number) return;
+    group.mark = newest.content;
+    for (const entry of group.pending.slice()) {
+      if (!group.isVoid(entry.sequence, entry.ballot)) continue;
+      group.removePending(entry);
+      this.#voided.push(entry);
     }
   }
 
@@ -110,6 +140,7 @@ export class Replay {
     group.tenure = entry.tenure;
     group.mark = { number: group.mark.number, voids: [] };
     await this.#options.dropRows(group);
+    this.#takeNewest(group);
     this.#meetNow(group, entry);
   }
 
@@ -142,9 +173,6 @@ export class Replay {
     const { base } = content;
     const isNewBase = base !== undefined && base.number > (group.written.base?.number ?? 0);
     this.#options.applier.applyMark(entry);
-    for (const pending of group.pending.slice()) {
-      if (group.isVoid(pending.sequence, pending.ballot)) this.#forget(group, pending);
-    }
     if (isNewBase && base.sequence >= group.commit) this.#startAt(group, base);
   }
 
@@ -199,7 +227,10 @@ export class Replay {
     }
     group.proven = Math.max(group.proven, entry.commit);
     group.target = Math.max(group.target, entry.commit);
-    if (isVoid(group.voids, entry.sequence, entry.ballot)) return false;
+    if (group.isVoid(entry.sequence, entry.ballot)) {
+      this.#voided.push(entry);
+      return true;
+    }
     if (entry.sequence <= group.commit) {
       const number = groupNumber(group);
       this.#ballots.set(number, Math.max(entry.ballot, this.#ballots.get(number) ?? 0));
@@ -279,6 +310,12 @@ export class Replay {
    */
   finish(): ReadonlyMap<GroupState, { readonly ranges: readonly VoidRange[]; readonly entries: readonly Logged[] }> {
     for (const entry of this.#early) this.#options.applier.apply(entry);
+    for (const entry of this.#voided) {
+      const group = this.#tables.groups.need(entry);
+      // rows of an earlier tenure have gone with it, and one of this may have the name
+      if (entry.tenure === group.tenure) this.#forget(group, entry);
+      else this.#options.applier.settle(entry);
+    }
     for (const group of this.#tables.groups.all()) {
       if (group.commitBallot === 0)
         group.commitBallot = this.#ballots.get(groupNumber(group)) ?? group.mark.base?.ballot ?? 0;
@@ -338,6 +375,13 @@ export class Replay {
       if (block.named === 0) this.#options.applier.dropStaged(block);
     }
   }
+}
+
+/** Of a rebuild: a rebased log begins where its mark says. */
+function beginAtBase(group: GroupState): void {
+  const { base } = group.mark;
+  if (base !== undefined && base.sequence > group.commit) group.commit = base.sequence;
+  group.target = group.commit;
 }
 
 function metOf(entry: Logged): MetEntry {
