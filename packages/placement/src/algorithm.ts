@@ -1,16 +1,26 @@
 import type { NodeId } from '@webdfs/base';
-import type { AlgorithmName, Topology } from './topology.ts';
+import type { Topology } from './topology.ts';
 
-/** What an algorithm promises beyond the common invariants; the conformance suite asks it. */
+/** What an algorithm promises beyond the common invariants; the conformance suite and `validateTopology` ask it. */
 export interface Supports {
   /** When the number of copies changes: `prefix` keeps the order and adds at the end, `nested` only keeps the members. */
   readonly order: 'prefix' | 'nested';
   /** Copies stay out of a domain that has one already, as long as others have fewer. */
   readonly domains: boolean;
-  /** A node's change of weight moves copies only to or from that node (while the calibration factors stay). */
+  /** A node's change of weight moves copies only to or from that node (while what was published stays). */
   readonly exactReweight: boolean;
+  /** New nodes only take copies: nothing moves between the old ones (while what was published stays). */
+  readonly exactGrowth: boolean;
+  /** Load in proportion to weight; `false`: every node with weight holds alike. */
+  readonly weights: boolean;
+  /** Takes weights that are no whole units of 65 536. */
+  readonly fractionalWeights: boolean;
   /** Honours unequal weights inside a sub-cluster exactly. */
   readonly unevenSubclusters: boolean;
+  /** Which sub-clusters must have as many nodes with weight as the topology asks copies for. */
+  readonly wideSubclusters: 'none' | 'oldest' | 'every';
+  /** Fit for a cluster: a list follows from the map. `false`: a baseline for experiments that no map may name. */
+  readonly lookup: boolean;
 }
 
 /**
@@ -20,10 +30,22 @@ export interface Supports {
  */
 export type Placer = (group: number, count: number) => NodeId[];
 
+export interface PublishOptions {
+  /** log2 of the number of groups that a table shall cover, 0..16. */
+  readonly groupBits: number;
+  /** What was published last: algorithms that remember move as little as they can from there. */
+  readonly before?: Topology;
+}
+
 /** One way to place groups. Everything it needs from a topology is prepared once. */
 export interface PlacementAlgorithm {
-  readonly name: AlgorithmName;
-  readonly version: 1;
+  readonly name: string;
+  readonly version: number;
   readonly supports: Supports;
   prepare(topology: Topology): Placer;
+  /**
+   * What the publisher of a topology computes once and stores in it (calibration factors, a table), so that readers need
+   * not. Missing: nothing is stored.
+   */
+  publish?(topology: Topology, options: PublishOptions): Topology;
 }

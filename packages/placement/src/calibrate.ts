@@ -1,6 +1,5 @@
-import { domainWeights } from './domains.ts';
-import type { Topology } from './topology.ts';
-import { UNIT_FACTOR } from './wrd.ts';
+import { domainWeights, withoutDomains } from './domains.ts';
+import { type Topology, UNIT_FACTOR } from './topology.ts';
 
 /** Below this share of the groups per domain the bias is under 2.5 % and not worth a factor. */
 const NEEDLESS_BELOW = 0.13;
@@ -91,7 +90,7 @@ function ratesFor(targets: readonly number[], copies: number): number[] {
  * domain gets less than its share, because it is drawn once per group at most.
  *
  * The publisher of a topology calls this once; readers only use the stored integers. Call it on planned changes, never for
- * a failure: all domains shift a little. Comes back without factors where they are needless (small shares, RUSH_R) or
+ * a failure: all domains shift a little. Comes back without factors where they are needless (small shares, algorithms other than `wrd` and `rendezvous`) or
  * impossible (no more domains than copies: every domain is in every group).
  *
  * Cost: a few milliseconds for tens of domains, about 0.2 s for a thousand.
@@ -99,8 +98,8 @@ function ratesFor(targets: readonly number[], copies: number): number[] {
  */
 export function calibrate(topology: Topology): Topology {
   const { factors: _, ...plain } = topology;
-  if (topology.algorithm !== 'wrd') return plain;
-  const weights = domainWeights(topology);
+  if (topology.algorithm !== 'wrd' && topology.algorithm !== 'rendezvous') return plain;
+  const weights = domainWeights(topology.algorithm === 'wrd' ? topology : withoutDomains(topology));
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
   const largest = Math.max(0, ...weights.values());
   if (topology.copies < 1 || MOST * weights.size <= topology.copies) return plain;

@@ -6,7 +6,15 @@
  */
 
 /** What a draw is for; a node and a sub-cluster with the same id must not draw alike. */
-export const SALT = { NODE: 0, SUBCLUSTER: 1 } as const;
+export const SALT = {
+  NODE: 0,
+  SUBCLUSTER: 1,
+  SHUFFLE: 2,
+  SUBCLUSTER_LOW: 3,
+  KEY: 4,
+  /** From here on: one for each rank or trial of an algorithm, and for each level of a tree. */
+  FIRST_TRIAL: 16,
+} as const;
 
 /** The mixed form of a word, to be computed once for ids that are used for many groups. */
 export function mixWord(word: number): number {

@@ -23,3 +23,9 @@ export function domainWeights(topology: Topology): Map<string, number> {
   }
   return weights;
 }
+
+/** The topology as nodes alone: every node is a domain of its own. */
+export function withoutDomains(topology: Topology): Topology {
+  const { domain: _, ...flat } = topology;
+  return flat;
+}

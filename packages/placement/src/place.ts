@@ -1,13 +1,10 @@
 import type { GroupId, NodeId } from '@webdfs/base';
 import { WebdfsError } from '@webdfs/base/errors';
-import type { PlacementAlgorithm, Placer } from './algorithm.ts';
+import type { Placer } from './algorithm.ts';
+import { algorithmOf } from './algorithms.ts';
 import { placeableNodes } from './domains.ts';
 import { pinBoard } from './pins.ts';
-import { RUSH_R } from './rush-r.ts';
-import type { AlgorithmName, Topology } from './topology.ts';
-import { WRD } from './wrd.ts';
-
-const ALGORITHM: Readonly<Record<AlgorithmName, PlacementAlgorithm>> = { wrd: WRD, 'rush-r': RUSH_R };
+import type { Topology } from './topology.ts';
 
 export interface PlaceOptions {
   /**
@@ -15,18 +12,6 @@ export interface PlaceOptions {
    * A list is never short in silence.
    */
   readonly shortfall?: 'refuse' | 'fewer';
-}
-
-/** @throws WebdfsError BAD_CONFIG if this program does not know the topology's algorithm in that version */
-export function algorithmOf(topology: Topology): PlacementAlgorithm {
-  const algorithm = Object.hasOwn(ALGORITHM, topology.algorithm) ? ALGORITHM[topology.algorithm] : undefined;
-  if (algorithm === undefined || algorithm.version !== topology.version) {
-    throw new WebdfsError(
-      'BAD_CONFIG',
-      `unknown placement algorithm ${topology.algorithm} version ${topology.version}`,
-    );
-  }
-  return algorithm;
 }
 
 /** @throws WebdfsError INVALID if there are fewer nodes with weight than `count`, unless `fewer` will do */

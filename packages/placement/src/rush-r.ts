@@ -1,48 +1,13 @@
 import type { NodeId } from '@webdfs/base';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
-import { decide, groupState, mixWord, SALT, streamDraw } from './decision-hash.ts';
+import { decide, groupState, SALT, streamDraw } from './decision-hash.ts';
+import { type Layer, layersOf } from './layers.ts';
 import { logUnit } from './logarithm.ts';
 import type { Topology } from './topology.ts';
-
-/** A sub-cluster's nodes with weight, and what lies below (is older than) it. */
-interface Layer {
-  readonly mixed: number;
-  readonly nodes: readonly { readonly id: NodeId; readonly mixed: number; readonly weight: number }[];
-  readonly weight: number;
-  /** Mean weight of a node: the papers assume one weight per sub-cluster. */
-  readonly nodeWeight: number;
-  readonly nodesBelow: number;
-  readonly weightBelow: number;
-}
 
 interface Candidate {
   readonly id: NodeId;
   readonly score: number;
-}
-
-/** Newest first, the order of the walk. */
-function layersOf(topology: Topology): Layer[] {
-  const layers: Layer[] = [];
-  let nodesBelow = 0;
-  let weightBelow = 0;
-  for (const subcluster of topology.subclusters) {
-    const nodes = subcluster.nodes
-      .filter((node) => node.weight > 0)
-      .map((node) => ({ id: node.id, mixed: mixWord(node.id), weight: node.weight }));
-    if (nodes.length === 0) continue;
-    const weight = nodes.reduce((sum, node) => sum + node.weight, 0);
-    layers.unshift({
-      mixed: mixWord(subcluster.id),
-      nodes,
-      weight,
-      nodeWeight: weight / nodes.length,
-      nodesBelow,
-      weightBelow,
-    });
-    nodesBelow += nodes.length;
-    weightBelow += weight;
-  }
-  return layers;
 }
 
 /** How many of `left` copies go to this layer: a hypergeometric draw, at least what the layers below cannot take. */
@@ -64,29 +29,58 @@ function share(layer: Layer, state: number, left: number): number {
   return taken;
 }
 
-function byScore(a: Candidate, b: Candidate): number {
-  return b.score - a.score || a.id - b.id;
-}
+/** Which nodes of a layer take its `count` copies: more copies must keep the nodes of fewer. */
+type Inside<Chosen> = (layer: Layer, state: number, count: number) => Chosen[];
 
-function prepare(topology: Topology): Placer {
+/** The walk from the newest sub-cluster to the oldest. */
+function walk<Chosen>(topology: Topology, inside: Inside<Chosen>): (group: number, count: number) => Chosen[] {
   const layers = layersOf(topology);
   return (group, count) => {
     const state = groupState(topology.seed, group);
-    const chosen: Candidate[] = [];
+    const chosen: Chosen[] = [];
     for (const layer of layers) {
       const left = count - chosen.length;
       if (left === 0) break;
       const taken = share(layer, state, left);
-      if (taken === 0) continue;
-      const candidates = layer.nodes.map((node) => ({
-        id: node.id,
-        score: logUnit(decide(state, node.mixed, SALT.NODE)) / node.weight,
-      }));
-      chosen.push(...candidates.sort(byScore).slice(0, taken));
+      if (taken > 0) chosen.push(...inside(layer, state, taken));
     }
-    // the walk meets newer sub-clusters first; the score gives rank 0 to a node that keeps it when others come and go
-    return chosen.sort(byScore).map((candidate) => candidate.id);
+    return chosen;
   };
+}
+
+function byScore(a: Candidate, b: Candidate): number {
+  return b.score - a.score || a.id - b.id;
+}
+
+/** The nodes of the best rendezvous scores. */
+function bestOf(layer: Layer, state: number, count: number): Candidate[] {
+  const candidates = layer.nodes.map((node) => ({
+    id: node.id,
+    score: logUnit(decide(state, node.mixed, SALT.NODE)) / node.weight,
+  }));
+  return candidates.sort(byScore).slice(0, count);
+}
+
+/** The first draws of a partial shuffle: what was drawn is swapped to the end. */
+function shuffled(layer: Layer, state: number, count: number): NodeId[] {
+  const start = decide(state, layer.mixed, SALT.SHUFFLE);
+  const nodes = layer.nodes.map((node) => node.id);
+  const drawn: NodeId[] = [];
+  for (let last = nodes.length - 1; drawn.length < count; last--) {
+    const at = Math.floor((streamDraw(start, drawn.length) / 4_294_967_296) * (last + 1));
+    drawn.push(nodes[at]!);
+    nodes[at] = nodes[last]!;
+  }
+  return drawn;
+}
+
+function prepare(topology: Topology): Placer {
+  const choose = walk(topology, bestOf);
+  // the walk meets newer sub-clusters first; the score gives rank 0 to a node that keeps it when others come and go
+  return (group, count) =>
+    choose(group, count)
+      .sort(byScore)
+      .map((candidate) => candidate.id);
 }
 
 /**
@@ -101,6 +95,29 @@ function prepare(topology: Topology): Placer {
 export const RUSH_R: PlacementAlgorithm = {
   name: 'rush-r',
   version: 1,
-  supports: { order: 'nested', domains: false, exactReweight: false, unevenSubclusters: false },
+  supports: {
+    order: 'nested',
+    domains: false,
+    exactReweight: false,
+    exactGrowth: true,
+    weights: true,
+    fractionalWeights: true,
+    unevenSubclusters: false,
+    wideSubclusters: 'none',
+    lookup: true,
+  },
   prepare,
+};
+
+/**
+ * RUSH_R as published: nodes inside a sub-cluster by a partial shuffle, the list in the order of the walk, newest sub-cluster
+ * first. Streams are seeded by sub-cluster id here as well.
+ *
+ * Cost: linear in the sub-clusters.
+ * Source: Honicky and Miller, "Replication Under Scalable Hashing", IPDPS 2004.
+ */
+export const RUSH_R_SHUFFLE: PlacementAlgorithm = {
+  ...RUSH_R,
+  name: 'rush-r-shuffle',
+  prepare: (topology) => walk(topology, shuffled),
 };

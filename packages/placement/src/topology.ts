@@ -2,6 +2,9 @@ import type { GroupId, NodeId } from '@webdfs/base';
 
 /** A node's weight as 16.16 fixed point: 65 536 = 1. Integers, so that sums are the same in any order. 0 = draining. */
 export type Weight = number;
+export const UNIT_WEIGHT = 65_536;
+/** A calibration factor of 1, in 16.16 as well: that of a domain which the topology gives none. */
+export const UNIT_FACTOR = 65_536;
 
 export interface TopologyNode {
   readonly id: NodeId;
@@ -23,8 +26,30 @@ export interface Pin {
   readonly to: NodeId;
 }
 
-export const ALGORITHMS = ['wrd', 'rush-r'] as const;
+export const ALGORITHMS = [
+  'wrd',
+  'rush-r',
+  'rush-r-shuffle',
+  'rush-p',
+  'rush-t',
+  'straw2',
+  'straw2-tree',
+  'rendezvous',
+  'ring',
+  'jump',
+  'hdfs-random',
+] as const;
 export type AlgorithmName = (typeof ALGORITHMS)[number];
+
+/** Where the groups lie, as an algorithm that remembers left it. */
+export interface PublishedTable {
+  /** log2 of the number of groups. */
+  readonly groupBits: number;
+  /** Columns: copies per group. */
+  readonly copies: number;
+  /** 2^groupBits × copies node ids, group after group, 16 bits each, little-endian, in base64. 0 is nobody. */
+  readonly rows: string;
+}
 
 /** Everything that decides where groups lie. Plain JSON: it is part of the map. */
 export interface Topology {
@@ -38,7 +63,9 @@ export interface Topology {
   /** The label whose values keep copies apart where there are enough; undefined: only nodes are kept apart. */
   readonly domain?: 'zone' | 'rack' | 'machine';
   readonly subclusters: readonly Subcluster[];
-  /** Calibration factor of each domain, 16.16 fixed point; absent: 1. Only WRD uses them. */
+  /** Calibration factor of each domain, 16.16 fixed point; absent: 1. Only `wrd` and `rendezvous` use them. */
   readonly factors?: Readonly<Record<string, number>>;
   readonly pins?: readonly Pin[];
+  /** The table of an algorithm that remembers (`ring`, `hdfs-random`). */
+  readonly table?: PublishedTable;
 }

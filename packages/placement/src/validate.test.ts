@@ -33,7 +33,7 @@ test('a sound topology has no findings', () => {
 
 const node = (weight: unknown, labels = {}, id: unknown = 1): object => ({ id, weight, labels });
 const refused: [string, Topology, RegExp][] = [
-  ['an unknown algorithm', altered((t) => (t['algorithm'] = 'ring')), /algorithm ring/],
+  ['an unknown algorithm', altered((t) => (t['algorithm'] = 'carousel')), /algorithm carousel/],
   ['another version', altered((t) => (t['version'] = 2)), /version 2/],
   ['a seed that is no u32', altered((t) => (t['seed'] = -1)), /seed/],
   ['no copies', altered((t) => (t['copies'] = 0)), /copies are 0/],

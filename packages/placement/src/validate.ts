@@ -1,7 +1,7 @@
 import type { NodeId } from '@webdfs/base';
 import { domainOf, domainWeights, OWN_DOMAIN, placeableNodes } from './domains.ts';
 import { pinBoard } from './pins.ts';
-import { algorithmOf } from './place.ts';
+import { algorithmOf } from './algorithms.ts';
 import { ALGORITHMS, type Topology, type TopologyNode } from './topology.ts';
 
 /** What is wrong with a topology. Errors forbid its use; warnings tell what it will not do as one may expect. */

@@ -1,12 +1,10 @@
 import type { NodeId } from '@webdfs/base';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
+import { calibrate } from './calibrate.ts';
 import { domainOf, placeableNodes } from './domains.ts';
 import { logUnit } from './logarithm.ts';
-import type { Topology, TopologyNode } from './topology.ts';
-
-/** Calibration factor of a domain that the topology gives none: 1 in 16.16. */
-export const UNIT_FACTOR = 65_536;
+import { type Topology, type TopologyNode, UNIT_FACTOR } from './topology.ts';
 
 /** The nodes of a topology as columns, in the order of their ids, so that of equal scores the lower id comes first. */
 interface Columns {
@@ -45,31 +43,43 @@ function columnsOf(topology: Topology): Columns {
   return { ids: nodes.map((node) => node.id), mixed, shares, domains, domainCount: numbers.size };
 }
 
-/** The order of nodes: highest score first; of equal ones the lower index, which is the lower id. */
-function comesBefore(a: number, b: number, scores: Float64Array): boolean {
-  return scores[a]! > scores[b]! || (scores[a] === scores[b] && a < b);
-}
+/** More than any logarithm errs: what is certainly below a score stays so whatever the rounding. */
+const SLACK = 1e-12;
 
-/** Pass 1 alone, enough while there are domains for all copies: the best node of each domain, the best of those first. */
-function onePerDomain(columns: Columns, scores: Float64Array, count: number): number[] {
-  const best = new Int32Array(columns.domainCount).fill(-1);
-  for (let i = 0; i < scores.length; i++) {
-    const domain = columns.domains[i]!;
-    if (best[domain] === -1 || scores[i]! > scores[best[domain]!]!) best[domain] = i;
+/**
+ * Pass 1 alone, enough while there are domains for all copies: the best node of each domain, the best of those first.
+ *
+ * ln u ≤ u − 1, and the two are close where u is close to 1, which is where winners are: a node whose bound is below the last
+ * of the best so far needs no logarithm. Of 500 nodes some 20 are left.
+ */
+function onePerDomain(columns: Columns, state: number, count: number): number[] {
+  const { mixed, shares, domains } = columns;
+  const best: number[] = [];
+  const scores: number[] = [];
+  let least = -Infinity;
+  for (let i = 0; i < mixed.length; i++) {
+    const hash = decide(state, mixed[i]!, SALT.NODE);
+    if ((hash + 0.5) / 4_294_967_296 - 1 + SLACK < least * shares[i]!) continue;
+    const score = logUnit(hash) / shares[i]!;
+    // of equal scores the lower index stays ahead, which is the lower id
+    if (score <= least) continue;
+    let at = best.findIndex((other) => domains[other] === domains[i]);
+    if (at === -1) at = best.length < count ? best.length : count - 1;
+    else if (score <= scores[at]!) continue;
+    for (; at > 0 && score > scores[at - 1]!; at--) {
+      best[at] = best[at - 1]!;
+      scores[at] = scores[at - 1]!;
+    }
+    best[at] = i;
+    scores[at] = score;
+    if (best.length === count) least = scores[count - 1]!;
   }
-  // insertion into the few best: a sort of all domains would cost more than all logarithms
-  const first: number[] = [];
-  for (const i of best) {
-    if (first.length === count && !comesBefore(i, first[count - 1]!, scores)) continue;
-    let at = first.length < count ? first.push(i) - 1 : count - 1;
-    for (; at > 0 && comesBefore(i, first[at - 1]!, scores); at--) first[at] = first[at - 1]!;
-    first[at] = i;
-  }
-  return first;
+  return best;
 }
 
 /** All passes: in pass q a node is taken when its domain has fewer than q. */
-function inPasses(columns: Columns, scores: Float64Array, count: number): number[] {
+function inPasses(columns: Columns, state: number, count: number): number[] {
+  const scores = columns.shares.map((share, i) => scoreOf(state, columns.mixed[i]!, share));
   let left = [...columns.ids.keys()].sort((a, b) => scores[b]! - scores[a]! || a - b);
   const taken: number[] = [];
   const held = new Uint32Array(columns.domainCount);
@@ -89,14 +99,10 @@ function inPasses(columns: Columns, scores: Float64Array, count: number): number
 
 function prepare(topology: Topology): Placer {
   const columns = columnsOf(topology);
-  const scores = new Float64Array(columns.ids.length);
   return (group, count) => {
+    if (count === 0) return [];
     const state = groupState(topology.seed, group);
-    for (let i = 0; i < scores.length; i++) {
-      scores[i] = scoreOf(state, columns.mixed[i]!, columns.shares[i]!);
-    }
-    const taken =
-      count <= columns.domainCount ? onePerDomain(columns, scores, count) : inPasses(columns, scores, count);
+    const taken = count <= columns.domainCount ? onePerDomain(columns, state, count) : inPasses(columns, state, count);
     return taken.map((i) => columns.ids[i]!);
   };
 }
@@ -106,12 +112,23 @@ function prepare(topology: Topology): Placer {
  * scores win, skipping domains that already have one, then those that have two, and so on. The result is one fixed
  * permutation per group, so another number of copies is another prefix.
  *
- * Cost: one hash and one logarithm per node.
+ * Cost: one hash per node, and a logarithm for the few that come near the best.
  * Source: Thaler and Ravishankar, "A Name-Based Mapping Scheme for Rendezvous", 1996, with weights and the domain skip.
  */
 export const WRD: PlacementAlgorithm = {
   name: 'wrd',
   version: 1,
-  supports: { order: 'prefix', domains: true, exactReweight: true, unevenSubclusters: true },
+  supports: {
+    order: 'prefix',
+    domains: true,
+    exactReweight: true,
+    exactGrowth: true,
+    weights: true,
+    fractionalWeights: true,
+    unevenSubclusters: true,
+    wideSubclusters: 'none',
+    lookup: true,
+  },
   prepare,
+  publish: calibrate,
 };
