@@ -28,6 +28,7 @@ export class Rot {
   readonly #random: SeededRandom;
   readonly #groups: readonly GroupModel[];
   readonly #points: CrashPoints;
+  readonly #flipped = new Set<object>();
   /** All rows were durable in the index before the first flip, and the index was never lost since. */
   #intact = false;
 
@@ -66,15 +67,17 @@ export class Rot {
   }
 
   /**
-   * At most one bit per file: a seal is the only proof of the last commit before it, and if both are spoilt, and the index
+   * At most one bit per file, in all rounds together: a seal is the only proof of the last commit before it, and if both are spoilt, and the index
    * is lost as well, that commit looks like one that was never finished. Nobody can tell.
    */
   #flip(): void {
-    const volumes = this.#machine.volumes().filter(() => this.#random.below(3) > 0);
+    const whole = this.#machine.volumes().filter(([, inode]) => !this.#flipped.has(inode));
+    const volumes = whole.filter(() => this.#random.below(3) > 0);
     for (const [path, inode] of volumes.slice(0, 1 + this.#random.below(MOST_FLIPS))) {
       const offset = this.#random.below(Math.max(1, inode.durableSize));
       this.#machine.trace(() => `a bit of ${path} turns over at ${offset}`);
       inode.flip(offset, this.#random.below(8));
+      this.#flipped.add(inode);
       this.#points.totals.flips += 1;
     }
   }
