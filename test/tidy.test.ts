@@ -9,6 +9,7 @@ const root = new URL('..', import.meta.url).pathname;
 const FLOORS: Readonly<Record<string, number>> = {
   base: 0,
   placement: 1,
+  erasure: 1,
   wire: 1,
   store: 2,
   cluster: 2,

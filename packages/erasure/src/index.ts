@@ -1,0 +1,10 @@
+export { BlockMemory } from './block-memory.ts';
+export { type Code, type CodeName, CODES, MAX_DATA, MAX_PARITY, parityMatrix } from './code.ts';
+export { type Field, GF16, GF8 } from './field.ts';
+export type { CompiledMatrix, Kernel, KernelName, Product, SharedKernel } from './kernel.ts';
+export type { Source } from './linear-map.ts';
+export type { Matrix } from './matrix.ts';
+export { availableKernels, joinKernel, type KernelOptions, openKernel } from './open-kernel.ts';
+export { ReedSolomon, type ReedSolomonOptions } from './reed-solomon.ts';
+export type { RepairPlan } from './repair-plan.ts';
+export type { StreamEncoder } from './stream-encoder.ts';

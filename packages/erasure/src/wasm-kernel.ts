@@ -1,0 +1,188 @@
+import { WebdfsError } from '@webdfs/base/errors';
+import { BlockMemory } from './block-memory.ts';
+import type { Field } from './field.ts';
+import { type CompiledMatrix, type Kernel, MAX_COLUMNS, MAX_ROWS, type Product, type SharedKernel } from './kernel.ts';
+import type { Matrix } from './matrix.ts';
+import { CONSTANTS, DESCRIPTOR_BYTES, READ_PAST_BYTES } from './wasm/layout.ts';
+import { loadProgram, makeMemory, type Program, type WasmMemory } from './wasm/load.ts';
+import { type Pass, passesOf } from './wasm/pass.ts';
+import { TableCache, type TableOwner } from './wasm/table-cache.ts';
+
+/*
+ * A kernel's own part of the memory, at `offset` of it:
+ *
+ *    offset    size  field
+ *         0     320  descriptors of sources
+ *       320     160  addresses of targets
+ *       512  262144  stage: tiles of blocks that lie elsewhere
+ *    262656  524288  tables
+ *
+ * The memory begins with the constants (layout.ts), then the part of the kernel that made it, then the blocks.
+ */
+const TARGETS = DESCRIPTOR_BYTES * MAX_COLUMNS;
+const STAGE = 512;
+const STAGE_BYTES = 262_144;
+const TABLES = STAGE + STAGE_BYTES;
+const TABLE_BYTES = 524_288;
+export const PART_BYTES = TABLES + TABLE_BYTES;
+
+/** Tiles are whole steps of every pass, so that only a block's end is handled as an end. */
+const TILE_STEP = 384;
+
+export interface WasmKernelOptions {
+  readonly program: 'relaxed' | 'simd';
+  readonly memoryBytes: number;
+  readonly shared: boolean;
+}
+
+export class WasmKernel implements Kernel {
+  readonly name: 'relaxed' | 'simd';
+  readonly memory: BlockMemory;
+  readonly #wasmMemory: WasmMemory;
+  readonly #program: Program;
+  readonly #part: number;
+  readonly #tables: TableCache;
+  readonly #stage: Uint8Array;
+  /** Descriptors of sources and addresses of targets, as words. */
+  readonly #words: Int32Array;
+
+  constructor(program: 'relaxed' | 'simd', wasmMemory: WasmMemory, part: number, memory: BlockMemory) {
+    this.name = program;
+    this.memory = memory;
+    this.#wasmMemory = wasmMemory;
+    this.#program = loadProgram(program, wasmMemory);
+    this.#part = part;
+    this.#tables = new TableCache(new BlockMemory(wasmMemory.buffer, part + TABLES, TABLE_BYTES));
+    this.#stage = memory.view(part + STAGE, STAGE_BYTES);
+    this.#words = new Int32Array(wasmMemory.buffer, part, STAGE / 4);
+  }
+
+  static open({ program, memoryBytes, shared }: WasmKernelOptions): WasmKernel {
+    const blocks = CONSTANTS.bytes + PART_BYTES;
+    const wasmMemory = makeMemory(blocks + memoryBytes + READ_PAST_BYTES, shared);
+    const bytes = new Uint8Array(wasmMemory.buffer);
+    bytes.fill(0x0f, CONSTANTS.nibble, CONSTANTS.nibble + 16);
+    bytes.fill(0x1d, CONSTANTS.polynomial, CONSTANTS.polynomial + 16);
+    const memory = new BlockMemory(wasmMemory.buffer, blocks, memoryBytes);
+    return new WasmKernel(program, wasmMemory, CONSTANTS.bytes, memory);
+  }
+
+  compile(field: Field, matrix: Matrix): CompiledMatrix {
+    return new WasmMatrix(this, field, matrix);
+  }
+
+  isZero(block: Uint8Array): boolean {
+    if (this.memory.holds(block)) return this.#program.is_zero(block.byteOffset, block.length) === 1;
+    for (let from = 0; from < block.length; from += STAGE_BYTES) {
+      const tile = block.subarray(from, from + STAGE_BYTES);
+      this.#stage.set(tile);
+      if (this.#program.is_zero(this.#stage.byteOffset, tile.length) === 0) return false;
+    }
+    return true;
+  }
+
+  share(): SharedKernel {
+    if (this.memory.buffer instanceof ArrayBuffer) {
+      throw new WebdfsError('UNSUPPORTED', "this kernel's memory is not shared: open it with { shared: true }");
+    }
+    const part = this.memory.allocate(PART_BYTES);
+    return { kind: 'webdfs-erasure-kernel', memory: this.#wasmMemory, offset: part.byteOffset };
+  }
+
+  /** One product, all of whose blocks lie at known addresses. For `WasmMatrix`. */
+  run(matrix: WasmMatrix, product: Product, addressOf: (block: Uint8Array) => number): void {
+    const { columns, sources, targets, from, to } = product;
+    const tables = this.#tables.addressOf(matrix);
+    const whole = columns.length === matrix.columns;
+    for (const pass of whole ? matrix.passes : matrix.partialPasses) {
+      let ones = 0;
+      let word = 0;
+      const last = 2 * columns.length - 2;
+      // Horner's rule takes the last source first; those of ones go to the end, wherever they stand
+      for (let i = columns.length - 1; i >= 0; i--) {
+        const column = columns[i]!;
+        const source = addressOf(sources[column]!) + from;
+        const isOnes = pass.ones[column]!;
+        const at = isOnes ? last - 2 * ones++ : word;
+        if (!isOnes) word += 2;
+        this.#words[at] = source;
+        this.#words[at + 1] = tables + column * matrix.columnBytes + pass.tableOffset;
+      }
+      for (let row = 0; row < pass.rows; row++) {
+        this.#words[TARGETS / 4 + row] = addressOf(targets[pass.firstRow + row]!) + from;
+      }
+      const { run } = pass;
+      run(this.#part, ones, columns.length, this.#part + TARGETS, to - from, product.accumulate ? 1 : 0);
+    }
+  }
+
+  /** The same with blocks anywhere: tile by tile through the stage. */
+  runStaged(matrix: WasmMatrix, product: Product): void {
+    const { columns, sources, targets, accumulate } = product;
+    const outside = (block: Uint8Array): boolean => !this.memory.holds(block);
+    const inputs = columns.map((column) => sources[column]!).filter(outside);
+    const outputs = targets.filter(outside);
+    const count = inputs.length + outputs.length;
+    const bytes = Math.floor(STAGE_BYTES / count / TILE_STEP) * TILE_STEP;
+    const places = new Map<Uint8Array, number>();
+    for (const block of [...inputs, ...outputs]) places.set(block, places.size * bytes);
+    for (let from = product.from; from < product.to; from += bytes) {
+      const to = Math.min(product.to, from + bytes);
+      for (const block of accumulate ? places.keys() : inputs) {
+        this.#stage.set(block.subarray(from, to), places.get(block)!);
+      }
+      const addressOf = (block: Uint8Array): number => {
+        const place = places.get(block);
+        // minus `from`, which `run` adds
+        return place === undefined ? block.byteOffset : this.#stage.byteOffset + place - from;
+      };
+      this.run(matrix, { ...product, from, to }, addressOf);
+      for (const block of outputs) {
+        const place = places.get(block)!;
+        block.set(this.#stage.subarray(place, place + to - from), from);
+      }
+    }
+  }
+
+  passes(field: Field, matrix: Matrix, whole: boolean): Pass[] {
+    return passesOf(this.#program, field, matrix, whole);
+  }
+}
+
+const inMemory = (block: Uint8Array): number => block.byteOffset;
+
+class WasmMatrix implements CompiledMatrix, TableOwner {
+  readonly columns: number;
+  /** Bytes of the tables of one column. */
+  readonly columnBytes: number;
+  readonly passes: readonly Pass[];
+  readonly partialPasses: readonly Pass[];
+  readonly field: Field;
+  readonly matrix: Matrix;
+  readonly #kernel: WasmKernel;
+
+  constructor(kernel: WasmKernel, field: Field, matrix: Matrix) {
+    this.#kernel = kernel;
+    this.field = field;
+    this.matrix = matrix;
+    this.columns = matrix[0]!.length;
+    this.passes = kernel.passes(field, matrix, true);
+    this.partialPasses = kernel.passes(field, matrix, false);
+    this.columnBytes = matrix.length * (field.bits === 8 ? 32 : 128);
+    if (matrix.length > MAX_ROWS || this.columns > MAX_COLUMNS) {
+      throw new WebdfsError(
+        'INVALID',
+        `a matrix of ${matrix.length} × ${this.columns}; at most ${MAX_ROWS} × ${MAX_COLUMNS}`,
+      );
+    }
+  }
+
+  multiply(product: Product): void {
+    const { memory } = this.#kernel;
+    const inside =
+      product.targets.every((block) => memory.holds(block)) &&
+      product.columns.every((column) => memory.holds(product.sources[column]!));
+    if (inside) this.#kernel.run(this, product, inMemory);
+    else this.#kernel.runStaged(this, product);
+  }
+}
