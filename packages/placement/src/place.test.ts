@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seedOf } from '@webdfs/base/testing';
+import { seedOf } from './conformance.ts';
 import * as fc from 'fast-check';
-import { type GroupId, type NodeId, SeededRandom } from '@webdfs/base';
+import type { GroupId, NodeId } from './ids.ts';
 import { anyTopology, foundingTopology, subclusterOf } from './conformance.ts';
 import { domainOf, placeableNodes } from './domains.ts';
 import { algorithmOf } from './algorithms.ts';
@@ -87,7 +87,7 @@ test('whatever the pins: distinct live nodes, prefixes or nested sets, and no do
   const random = fc.integer({ min: 0, max: 0xffff_ffff });
   fc.assert(
     fc.property(random, fc.constantFrom(...ALGORITHMS), (seed, algorithm) => {
-      const chance = new SeededRandom(seed);
+      const chance = new SeededChance(seed);
       const topology = anyTopology(chance, algorithmOf(foundingTopology(algorithm, 1)));
       const live = placeableNodes(topology);
       const any = (): NodeId => live[chance.below(live.length)]!.id;
