@@ -119,8 +119,10 @@ export function testMapStore(house: string, open: () => Promise<MapStoreUnderTes
     const none = await store.transact(writes({ type: 'delete', key: 'never' }));
     const compared = await store.transact({ compare: [modified('a', first.revision)], write: [] });
     const next = await store.transact(writes(put('a', '1')));
-    assert.deepEqual([none.revision, compared.revision], [first.revision, first.revision]);
-    assert.equal(next.revision, first.revision + 1);
+    // a house may count a transaction that only deletes what is not there
+    assert.ok(none.revision >= first.revision);
+    assert.equal(compared.revision, none.revision);
+    assert.equal(next.revision, none.revision + 1);
   });
 
   claim('a watch gives whole revisions, in order, from where it was asked to', async ({ store, other }) => {
@@ -218,10 +220,11 @@ export function testMapStore(house: string, open: () => Promise<MapStoreUnderTes
     const lease = await store.lease(1_000);
     await store.transact(writes({ ...put('live/1', 'a'), lease: lease.id } as Write));
     for (let i = 0; i < 4; i++) {
-      await pass(400);
+      await pass(0.4 * lease.ttlMs);
       await lease.renew();
     }
     assert.equal(await valueOf(store, 'live/1'), 'a');
+    await lease.end();
   });
 
   claim('a lease that is ended takes its keys at once', async ({ store, other }) => {

@@ -3,6 +3,9 @@ export { type ControllerOptions, runController, type RunningController } from '.
 export { createCluster, FIRST_POLICY, type NewCluster, type NewNode } from './create-cluster.ts';
 export { EmbeddedMapOwner, type EmbeddedMapOptions } from './embedded-map-owner.ts';
 export { formatDocument } from './documents.ts';
+export { type EtcdAddress, parseEtcdAddress } from './etcd/address.ts';
+export type { EtcdTls } from './etcd/client.ts';
+export { type EtcdMapOptions, openEtcdMapStore } from './etcd/map-store.ts';
 export {
   CONTROLLER_KEY,
   diskKey,

@@ -1,4 +1,5 @@
 import { type Clock, type Random, type Timer, WebdfsError } from '@webdfs/base';
+import { checkLease } from './transaction-check.ts';
 
 interface HeldLease {
   readonly ttlMs: number;
@@ -9,8 +10,6 @@ interface HeldLease {
 }
 
 const MAX_LEASES = 4_096;
-const MIN_TTL_MS = 10;
-const MAX_TTL_MS = 3_600_000;
 /** A timer this much too late says that this process stood still: renewals may wait unread, so all leases start again. */
 const STOOD_STILL_MS = 1_000;
 
@@ -35,9 +34,7 @@ export class LeaseTable {
 
   /** @throws INVALID for a time out of bounds, BUSY when there are too many */
   grant(ttlMs: number, holder: string): number {
-    if (!Number.isFinite(ttlMs) || ttlMs < MIN_TTL_MS || ttlMs > MAX_TTL_MS) {
-      throw new WebdfsError('INVALID', `a lease of ${ttlMs} ms, allowed are ${MIN_TTL_MS} to ${MAX_TTL_MS}`);
-    }
+    checkLease(ttlMs);
     if (this.#leases.size >= MAX_LEASES) throw new WebdfsError('BUSY', `${MAX_LEASES} leases are held`);
     this.#count++;
     const id = this.#base + this.#count;

@@ -132,3 +132,28 @@ test('a store that went back is not believed: the map stays and says so', async 
   assert.equal((await map.failed).code, 'OLD_STORE');
   assert.deepEqual(map.view.marked(), [1, 2, 3]);
 });
+
+/** A store whose watch never tells of deletions, as etcd's may when compaction races with it. */
+class ForgetfulStore extends ExchangedStore {
+  override async *watch(after: number, signal: AbortSignal): AsyncIterable<Change> {
+    for await (const { revision, changes } of this.now.watch(after, signal)) {
+      yield { revision, changes: changes.filter(({ entry }) => entry !== undefined) };
+    }
+  }
+}
+
+test('what a watch missed is found when all keys are compared', async () => {
+  const { clock, store } = await aStore();
+  await using map = await followMap(new ForgetfulStore(store), clock, silentLog, { auditMs: 60_000 });
+  await store.transact({ compare: [], write: [mark(1), mark(2)] });
+  await store.transact({ compare: [], write: [{ type: 'delete', key: 'down/2' }] });
+  await map.readFresh();
+  assert.deepEqual(map.view.marked(), [1, 2]);
+  clock.advance(60_000);
+  await turns();
+  assert.deepEqual(map.view.marked(), [1]);
+  // and it goes on from there
+  await store.transact({ compare: [], write: [mark(3)] });
+  await map.readFresh();
+  assert.deepEqual(map.view.marked(), [1, 3]);
+});

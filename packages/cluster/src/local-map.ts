@@ -26,9 +26,12 @@ export interface FollowedMap extends LocalMap, AsyncDisposable {
 export interface FollowOptions {
   /** How long `readThrough` waits; 2 000. */
   readonly readThroughMs?: number;
+  /** How often all keys are read and compared, for stores whose watch may miss something; 600 000. */
+  readonly auditMs?: number;
 }
 
 const READ_THROUGH_MS = 2_000;
+const AUDIT_MS = 600_000;
 const RETRY_MS = 200;
 const MAX_WAITING = 16_384;
 
@@ -37,6 +40,7 @@ class Follower implements FollowedMap {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #readThroughMs: number;
+  readonly #auditMs: number;
   #snapshot: MapSnapshot;
   readonly #listeners = new Set<Listener>();
   readonly #waiting = new Set<{ readonly revision: Revision; readonly wake: () => void }>();
@@ -49,6 +53,7 @@ class Follower implements FollowedMap {
     this.#clock = clock;
     this.#log = log;
     this.#readThroughMs = options.readThroughMs ?? READ_THROUGH_MS;
+    this.#auditMs = options.auditMs ?? AUDIT_MS;
     this.#snapshot = snapshot;
     this.#loop = this.#follow();
   }
@@ -106,14 +111,20 @@ class Follower implements FollowedMap {
   async #follow(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
+      const audit = new AbortController();
+      const timer = this.#clock.after(this.#auditMs, () => audit.abort());
       try {
-        for await (const change of this.#store.watch(this.#snapshot.revision, signal)) {
+        const until = AbortSignal.any([signal, audit.signal]);
+        for await (const change of this.#store.watch(this.#snapshot.revision, until)) {
           if (signal.aborted) return;
           const { snapshot, affected } = this.#snapshot.next(change);
           this.#show(snapshot, affected);
         }
+        if (audit.signal.aborted) await this.#readAgain();
       } catch (error) {
         await this.#recover(error);
+      } finally {
+        timer.cancel();
       }
     }
   }
@@ -138,7 +149,9 @@ class Follower implements FollowedMap {
       const message = `the map store is at revision ${contents.revision}, revision ${this.#snapshot.revision} was seen`;
       return this.#fail(new WebdfsError('OLD_STORE', message));
     }
-    if (contents.revision > this.#snapshot.revision) this.#show(MapSnapshot.of(contents), 'all');
+    const missed = contents.revision === this.#snapshot.revision && !this.#snapshot.shows(contents);
+    if (missed) this.#log.error('map.missed', { revision: contents.revision });
+    if (missed || contents.revision > this.#snapshot.revision) this.#show(MapSnapshot.of(contents), 'all');
   }
 
   #fail(error: WebdfsError): void {

@@ -3,6 +3,7 @@ import { ChangeHistory } from './change-history.ts';
 import { KeySpace } from './key-space.ts';
 import { LeaseTable } from './lease-table.ts';
 import type { Change, MapContents, Transaction, Write } from './map-store.ts';
+import { checkTransaction } from './transaction-check.ts';
 
 export interface MapCoreOptions {
   readonly clock: Clock;
@@ -18,26 +19,6 @@ export interface MapCoreOptions {
 const MAX_WAITING = 1_024;
 /** When keys of an ended lease could not be removed because the disk is full. */
 const REMOVE_AGAIN_MS = 1_000;
-/** As etcd's `max-txn-ops`: what is proposed here must fit there. */
-const MAX_OPERATIONS = 128;
-const MAX_KEY_BYTES = 256;
-const MAX_VALUES = 1024 * 1024;
-
-function checkTransaction({ compare, write }: Transaction): void {
-  if (compare.length > MAX_OPERATIONS || write.length > MAX_OPERATIONS) {
-    throw new WebdfsError(
-      'INVALID',
-      `a transaction of ${compare.length} compares and ${write.length} writes, limit 128`,
-    );
-  }
-  const keys = new Set(write.map(({ key }) => key));
-  if (keys.size !== write.length) throw new WebdfsError('INVALID', 'a transaction writes a key twice');
-  for (const key of keys) {
-    if (key.length === 0 || key.length > MAX_KEY_BYTES) throw new WebdfsError('INVALID', 'a key of 1 to 256 bytes');
-  }
-  const values = write.reduce((sum, each) => sum + (each.type === 'put' ? each.value.length : 0), 0);
-  if (values > MAX_VALUES) throw new WebdfsError('TOO_LARGE', `a transaction writes ${values} characters, limit 2^20`);
-}
 
 /**
  * The map store itself, without a disk or a socket: transactions one after another, leases, watches. Memory and embedded

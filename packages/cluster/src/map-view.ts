@@ -57,6 +57,12 @@ export class MapSnapshot implements MapView {
     return { snapshot: new MapSnapshot(parts), affected };
   }
 
+  /** Whether it was made of just these entries. */
+  shows({ entries }: MapContents): boolean {
+    const own = new Map(this.contents().entries.map(({ key, modRevision }) => [key, modRevision]));
+    return own.size === entries.length && entries.every(({ key, modRevision }) => own.get(key) === modRevision);
+  }
+
   /** All keys, as the store gave them: what a node keeps as its copy. */
   contents(): MapContents {
     return contentsOf(this.#parts);
