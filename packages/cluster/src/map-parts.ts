@@ -118,7 +118,7 @@ class PartsBuilder {
 
   #setMap(entry: MapEntry | undefined): void {
     const map = entry && { value: parseClusterMap(MAP_KEY, entry.value), entry };
-    this.#parts = { ...this.#parts, map, placements: map && placementsOf(map.value) };
+    this.#parts = { ...this.#parts, map, placements: map && placementsOf(map.value, this.#parts.placements) };
     this.#all = true;
   }
 
