@@ -1,21 +1,8 @@
 import { createRequire } from 'node:module';
 import { systemClock } from '@webdfs/base';
 import { EXIT } from './command.ts';
-import { mb, rb } from './commands/buckets.ts';
-import { benchmarks } from './commands/bench.ts';
-import { fsck } from './commands/fsck.ts';
-import { get } from './commands/get.ts';
-import { ls } from './commands/ls.ts';
-import { node } from './commands/node.ts';
-import { put } from './commands/put.ts';
-import { rm } from './commands/rm.ts';
-import { stat } from './commands/stat.ts';
-import { status } from './commands/status.ts';
-import { up } from './commands/up.ts';
-import { where } from './commands/where.ts';
+import { loadCommands } from './commands.ts';
 import { runProgram } from './program.ts';
-
-const COMMANDS = [up, status, put, get, ls, rm, stat, where, mb, rb, fsck, ...benchmarks, node];
 
 /** One Ctrl-C may come twice: from the terminal, and passed on by npm. A person needs longer for the second. */
 const IMPATIENT_MS = 500;
@@ -37,9 +24,10 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
 process.stdout.on('error', () => process.exit(0));
 
 const manifest: { version: string } = createRequire(import.meta.url)('../package.json');
+const words = process.argv.slice(2);
 process.exitCode = await runProgram(
-  COMMANDS,
-  process.argv.slice(2),
+  await loadCommands(words[0]),
+  words,
   {
     input: process.stdin,
     output: process.stdout,

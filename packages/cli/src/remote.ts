@@ -1,5 +1,5 @@
 import { codeOf, fromUtf8, NodeDisk, readWhole, systemClock, WebdfsError } from '@webdfs/base';
-import { type Credentials, credentialsFrom, readSecrets, S3Client } from '@webdfs/webdfs';
+import { type Credentials, credentialsFrom, readSecrets, S3Client } from '@webdfs/webdfs/remote';
 import type { Arguments } from './command.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Clock, codeOf, WebdfsError } from '@webdfs/base';
-import { pathOf, queryOf, signRequest } from '@webdfs/gateway';
+import { pathOf, queryOf, signRequest } from '@webdfs/gateway/signing';
 import type { Credentials } from './credentials.ts';
 import { elementsOf, errorOf, type ListAnswer, listOf, textOf } from './s3-answers.ts';
 

@@ -2,7 +2,7 @@ import { basename, join } from 'node:path';
 import { stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import { systemClock, WebdfsError } from '@webdfs/base';
-import type { S3Client } from '@webdfs/webdfs';
+import type { S3Client } from '@webdfs/webdfs/remote';
 import { type Address, folderOf, parseAddress } from '../address.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
 import { pathInside, writeFileStream } from '../local-files.ts';

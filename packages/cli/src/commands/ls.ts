@@ -1,4 +1,4 @@
-import type { S3Client } from '@webdfs/webdfs';
+import type { S3Client } from '@webdfs/webdfs/remote';
 import { type Address, parseAddress } from '../address.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
 import { connect, REMOTE_OPTIONS } from '../remote.ts';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { systemClock } from '@webdfs/base';
-import { type S3Client, upload } from '@webdfs/webdfs';
+import { type S3Client, upload } from '@webdfs/webdfs/remote';
 import { type Address, folderOf, parseAddress } from '../address.ts';
 import { type Command, EXIT, UsageError } from '../command.ts';
 import { filesBelow, readFileStream } from '../local-files.ts';

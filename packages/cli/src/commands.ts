@@ -1,0 +1,25 @@
+import type { Command } from './command.ts';
+
+/** The commands by their first word, in the order of the help. A command brings rooms along that others do not need. */
+const COMMANDS: Readonly<Record<string, () => Promise<readonly Command[]>>> = {
+  up: async () => [(await import('./commands/up.ts')).up],
+  status: async () => [(await import('./commands/status.ts')).status],
+  put: async () => [(await import('./commands/put.ts')).put],
+  get: async () => [(await import('./commands/get.ts')).get],
+  ls: async () => [(await import('./commands/ls.ts')).ls],
+  rm: async () => [(await import('./commands/rm.ts')).rm],
+  stat: async () => [(await import('./commands/stat.ts')).stat],
+  where: async () => [(await import('./commands/where.ts')).where],
+  mb: async () => [(await import('./commands/buckets.ts')).mb],
+  rb: async () => [(await import('./commands/buckets.ts')).rb],
+  fsck: async () => [(await import('./commands/fsck.ts')).fsck],
+  bench: async () => (await import('./commands/bench.ts')).benchmarks,
+  node: async () => [(await import('./commands/node.ts')).node],
+};
+
+/** Those that a command line may mean: of its first word, none for the version, else all, for the help. */
+export async function loadCommands(word: string | undefined): Promise<readonly Command[]> {
+  if (word === 'version' || word === '--version') return [];
+  const loads = word !== undefined && Object.hasOwn(COMMANDS, word) ? [COMMANDS[word]!] : Object.values(COMMANDS);
+  return (await Promise.all(loads.map((load) => load()))).flat();
+}

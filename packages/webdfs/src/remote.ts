@@ -1,0 +1,4 @@
+/** The front door for who talks to a cluster from outside: quick to load, for none of the rooms of a node come with it. */
+export { type Credentials, credentialsFrom, readSecrets } from './credentials.ts';
+export { S3Client } from './s3-client.ts';
+export { upload } from './upload.ts';
