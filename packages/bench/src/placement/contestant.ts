@@ -33,10 +33,16 @@ export interface Placing {
 /** One way to place, as the experiments see it. */
 export interface Contestant {
   readonly name: string;
+  /** Whether another seed gives another placement. */
+  readonly seeded: boolean;
+  /** Whether the first groups lie alike, however many there are. */
+  readonly prefixes: boolean;
   /** Why it cannot do this; undefined if it can. */
   refusal(task: Task): string | undefined;
   /** May place fewer groups than asked for, if it cannot place that number. */
   place(task: Task, placing?: Placing): Placed;
+  /** One look-up of all copies of a group, with everything that can be prepared done. */
+  locator(task: Task): (group: number) => readonly number[];
 }
 
 /** An algorithm's stored table must be made anew whenever nodes go; calibration factors are kept then. */
@@ -61,24 +67,36 @@ function published(topology: Topology, groupCount: number, placing: Placing): To
   return publishTopology(topology, { groupBits, ...(before === undefined ? {} : { before }) });
 }
 
-function rowsOf(topology: Topology, groupCount: number, copies: number): Uint16Array {
-  const place = algorithmOf(topology).prepare(topology);
+function rowsOf(locate: (group: number) => readonly number[], groupCount: number, copies: number): Uint16Array {
   const rows = new Uint16Array(groupCount * copies);
-  for (let group = 0; group < groupCount; group++) rows.set(place(group, copies), group * copies);
+  for (let group = 0; group < groupCount; group++) rows.set(locate(group), group * copies);
   return rows;
+}
+
+/** @param topology  as published */
+function locatorFor(topology: Topology): (group: number) => readonly number[] {
+  const place = algorithmOf(topology).prepare(topology);
+  return (group) => place(group, topology.copies);
 }
 
 /** @param calibrated  with what a publisher stores; `false` shows the algorithm bare */
 function algorithmContestant(algorithm: AlgorithmName, calibrated: boolean): Contestant {
   return {
     name: calibrated ? algorithm : `${algorithm}${BARE}`,
+    seeded: true,
+    prefixes: !REMEMBERS.has(algorithm),
     refusal: (task) => validateTopology(topologyFor(algorithm, task)).errors[0],
     place(task, placing = {}) {
       const topology = topologyFor(algorithm, task);
       const { subclusters, copies } = task;
       const groupCount = groupCountOf(algorithm, task);
       const given = calibrated ? published(topology, groupCount, placing) : topology;
-      return { subclusters, copies, groupCount, rows: rowsOf(given, groupCount, copies), published: given };
+      const rows = rowsOf(locatorFor(given), groupCount, copies);
+      return { subclusters, copies, groupCount, rows, published: given };
+    },
+    locator(task) {
+      const topology = topologyFor(algorithm, task);
+      return locatorFor(calibrated ? published(topology, groupCountOf(algorithm, task), {}) : topology);
     },
   };
 }
@@ -103,6 +121,8 @@ function originalContestant(name: string): Contestant {
     );
   return {
     name,
+    seeded: false,
+    prefixes: true,
     refusal(task) {
       if (task.groupCount > keys.length)
         return `places the ${keys.length} objects of 2009, not ${task.groupCount} groups`;
@@ -114,9 +134,11 @@ function originalContestant(name: string): Contestant {
     place(task) {
       const { subclusters, copies, groupCount } = task;
       const locate = locatorOf(task);
-      const rows = new Uint16Array(groupCount * copies);
-      for (let group = 0; group < groupCount; group++) rows.set(locate(keys[group]!), group * copies);
-      return { subclusters, copies, groupCount, rows };
+      return { subclusters, copies, groupCount, rows: rowsOf((group) => locate(keys[group]!), groupCount, copies) };
+    },
+    locator(task) {
+      const locate = locatorOf(task);
+      return (group) => locate(keys[group % keys.length]!);
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Command } from '../command.ts';
 import { benchObject } from './bench/object.ts';
+import { benchPlacementCommand } from './bench/placement.ts';
 
 /** One command per benchmark, each with a file of its own; `webdfs bench` lists them. */
-export const benchmarks: readonly Command[] = [benchObject];
+export const benchmarks: readonly Command[] = [benchObject, benchPlacementCommand];

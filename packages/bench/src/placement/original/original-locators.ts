@@ -107,18 +107,18 @@ export function originalRushP(subclusters: readonly OriginalSubcluster[], copies
   let below = 0;
   const layers = subclusters.map(({ disks, weight }, index) => {
     const here = disks.length * weight;
-    const layer = { disks, weight, here, total: below + here, prime: primeAbove(here), draws: index + 1 };
+    const layer = { disks, weight, here, total: below + here, prime: primeAbove(here), index };
     below += here;
     return layer;
   });
   layers.reverse();
 
+  const draws = new Uint32Array(layers.length + 1);
   return (key) => {
-    const base = layers.map((layer) => {
-      random.seed(key);
-      for (let i = 0; i < layer.draws; i++) random.uint31();
-      return scaleDraw(random.uint31(), 0, layer.total - 1);
-    });
+    // the original seeds anew for every sub-cluster and draws once more than its index: one sequence, read from its front
+    random.seed(key);
+    for (let i = 0; i < draws.length; i++) draws[i] = random.uint31();
+    const base = layers.map((layer) => scaleDraw(draws[layer.index + 1]!, 0, layer.total - 1));
     const found: number[] = [];
     for (let rank = 0; rank < copies; rank++) {
       for (const [i, layer] of layers.entries()) {

@@ -1,0 +1,215 @@
+import { type Column, numberColumn, type ReportSection, type ReportTable, textColumn } from '../report/report.ts';
+import { verdictOf } from '../report/verdict.ts';
+import {
+  compareRushP,
+  compareRushR,
+  compareServers,
+  compareText,
+  type DiskFinding,
+  type Finding,
+  sumOf,
+} from './published-comparison.ts';
+import { PUBLISHED_PARTNERS_RUSH_R, PUBLISHED_RUSH_P, PUBLISHED_RUSH_R } from './original/published.ts';
+import type { SetupResults } from './setup-results.ts';
+
+const VERDICT: Column = { title: 'verdict', kind: 'verdict' };
+
+function findingTable(id: string, title: string, findings: readonly Finding[]): ReportTable {
+  return {
+    id,
+    title,
+    columns: [
+      textColumn('figure'),
+      textColumn('placement'),
+      numberColumn('published'),
+      numberColumn('measured'),
+      numberColumn('noise ±'),
+      VERDICT,
+    ],
+    rows: findings.map((finding) => [
+      finding.figure,
+      finding.who,
+      finding.published,
+      finding.measured,
+      finding.noise,
+      finding.verdict,
+    ]),
+  };
+}
+
+function diskTable(id: string, title: string, findings: readonly DiskFinding[]): ReportTable {
+  return {
+    id,
+    title,
+    columns: [
+      textColumn('disk'),
+      ...findings.flatMap((finding) => [numberColumn(finding.title), numberColumn('measured')]),
+    ],
+    rows: findings[0]!.published.map((_, i) => [
+      String(i + 1),
+      ...findings.flatMap((finding) => [finding.published[i]!, finding.measured[i]!]),
+    ]),
+  };
+}
+
+function verdictTable(id: string, title: string, who: string, findings: readonly DiskFinding[]): ReportTable {
+  return {
+    id,
+    title,
+    columns: [
+      textColumn('figure, disk by disk'),
+      textColumn('placement'),
+      numberColumn('published sum'),
+      numberColumn('measured sum'),
+      VERDICT,
+    ],
+    rows: findings.map((finding) => [
+      finding.title,
+      who,
+      sumOf(finding.published),
+      sumOf(finding.measured),
+      finding.verdict,
+    ]),
+  };
+}
+
+/** Half of what P2 to P6 of the placement tests grant is a standard deviation of both counts; see docs/benchmarks.md. */
+const TODAY: readonly {
+  readonly change: string;
+  readonly figure: string;
+  readonly published: number;
+  readonly noise: number;
+}[] = [
+  { change: 'add-8', figure: 'RUSH_R: add 5 disks of weight 8', published: sumOf(PUBLISHED_RUSH_R.add), noise: 250 },
+  {
+    change: 'drain',
+    figure: 'RUSH_R: first sub-cluster to weight 0',
+    published: sumOf(PUBLISHED_RUSH_R.drain),
+    noise: 230,
+  },
+  {
+    change: 'reweight',
+    figure: 'RUSH_R: second sub-cluster 2 to 4',
+    published: sumOf(PUBLISHED_RUSH_R.reweight),
+    noise: 220,
+  },
+  { change: 'remove-1', figure: 'RUSH_R: disk 1 removed', published: sumOf(PUBLISHED_RUSH_R['remove-1']), noise: 170 },
+];
+
+const TODAY_RUSH_P = [
+  { change: 'add-8', figure: 'RUSH_P: add 5 disks of weight 8', published: sumOf(PUBLISHED_RUSH_P.add), noise: 250 },
+  { change: 'drop', figure: 'RUSH_P: first sub-cluster dropped', published: sumOf(PUBLISHED_RUSH_P.drop), noise: 350 },
+  {
+    change: 'remove-15',
+    figure: 'RUSH_P: disk 15 removed',
+    published: sumOf(PUBLISHED_RUSH_P['remove-15']),
+    noise: 300,
+  },
+] as const;
+
+const BECAUSE: Readonly<Record<string, string>> = {
+  'rush-r': 'nodes inside a sub-cluster are chosen by rendezvous, where a shuffle of fewer nodes goes another way',
+  'rush-r-shuffle': 'of something we do not know',
+  'rush-p': 'sub-clusters and nodes are told by their ids, not by their places, and one prime is above them all',
+};
+
+/** Today's RUSH in the experiments of 2009: by other hashes of other names, so only noise may part them. */
+function compareToday({ results }: SetupResults): Finding[] {
+  return results.flatMap((result) => {
+    const figures = result.name === 'rush-p' ? TODAY_RUSH_P : TODAY;
+    const because = BECAUSE[result.name];
+    if (because === undefined) return [];
+    return figures.flatMap(({ change, figure, published, noise }): Finding[] => {
+      const move = result.moves.get(change);
+      if (move === undefined || typeof move === 'string') return [];
+      const measured = result.name === 'rush-p' ? move.ranks.mean : move.moved.mean;
+      return [
+        {
+          figure,
+          who: result.name,
+          published,
+          measured,
+          noise,
+          verdict: verdictOf({ published, measured, noise, because }),
+        },
+      ];
+    });
+  });
+}
+
+export interface PublishedOptions {
+  /** Sets of fresh names that stand for those RUSH_P was measured with. */
+  readonly sets: number;
+  readonly seed: number;
+  /** Placements for the test of 15 servers. */
+  readonly names: readonly string[];
+  /** Today's placements in the founding set-up. */
+  readonly founding: SetupResults;
+  readonly onProgress: (what: string) => void;
+}
+
+/** The figures of 2009, with the original's own locators and with today's. */
+export function publishedSection(options: PublishedOptions): ReportSection {
+  options.onProgress('The original: RUSH_R');
+  const rushR = compareRushR();
+  options.onProgress('The original: RUSH_P');
+  const rushP = compareRushP(options);
+  options.onProgress('The original: 15 servers');
+  const servers = compareServers(options);
+  const distribution = rushR[0]!;
+  return {
+    id: 'original',
+    title: 'The original, exactly',
+    prose: [
+      'WebDFS published its experiments in July 2009. Its two locators are rebuilt here draw for draw: a key of 15 bits of a CRC32, the Mersenne Twister of ' +
+        'PHP 5 with its defect, seeds that are positions in a list.',
+      'RUSH_R was measured with a list of names that was kept, so its figures come out to the digit. RUSH_P drew fresh names for every run: its published ' +
+        `counts must lie within four standard deviations of the mean of ${options.sets} sets of random names.`,
+    ],
+    charts: [
+      {
+        id: 'distribution',
+        title: 'Copies held by each disk, RUSH_R of July 2009',
+        kind: 'bar',
+        x: { title: 'disk', scale: 'names' },
+        y: { title: 'copies', scale: 'linear' },
+        series: [
+          { name: 'published', points: distribution.published.map((count, i) => [i + 1, count] as const) },
+          { name: 'measured', points: distribution.measured.map((count, i) => [i + 1, count] as const) },
+        ],
+      },
+      {
+        id: 'partners',
+        title: 'Copies shared with failed disk 15, RUSH_R of July 2009',
+        kind: 'bar',
+        x: { title: 'disk', scale: 'names' },
+        y: { title: 'copies', scale: 'linear' },
+        series: [
+          { name: 'published', points: PUBLISHED_PARTNERS_RUSH_R[15].map((count, i) => [i + 1, count] as const) },
+          { name: 'measured', points: rushR.at(-1)!.measured.map((count, i) => [i + 1, count] as const) },
+        ],
+      },
+    ],
+    tables: [
+      verdictTable('rush-r', 'RUSH_R, to the digit', 'original-rush-r', rushR),
+      verdictTable('rush-p', 'RUSH_P, within noise', 'original-rush-p', rushP.disks),
+      findingTable('totals', 'Totals', [...rushP.totals, ...compareText(rushP.totals)]),
+      findingTable('today', 'The same experiments with the algorithms of today', compareToday(options.founding)),
+      {
+        id: 'servers',
+        title: '15 servers in 5 sub-clusters, 2 copies of 129 278 objects (14 degrees of freedom)',
+        columns: [
+          textColumn('placement'),
+          numberColumn('fullest / mean', 3),
+          numberColumn('emptiest / mean', 3),
+          numberColumn('std. deviation', 0),
+          numberColumn('chi-square', 1),
+          VERDICT,
+        ],
+        rows: servers,
+      },
+      diskTable('rush-r-disks', 'RUSH_R, disk by disk: published, measured', rushR),
+      diskTable('rush-p-disks', 'RUSH_P, disk by disk: published, measured (mean)', rushP.disks),
+    ],
+  };
+}
