@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { codeOf, SeededRandom } from '@webdfs/base';
+import { seedOf } from '@webdfs/base/testing';
+import type { Kernel } from './kernel.ts';
+import { openKernel } from './open-kernel.ts';
+import { ReedSolomon } from './reed-solomon.ts';
+import type { Errand } from './threads.worker.ts';
+
+/** Has another thread encode a range of the stripe; it gets offsets, not bytes. */
+async function encodeElsewhere(kernel: Kernel, stripe: Omit<Errand, 'shared'>): Promise<void> {
+  const errand: Errand = { shared: kernel.share(), ...stripe };
+  const worker = new Worker(new URL('./threads.worker.ts', import.meta.url), { workerData: errand });
+  const [exitCode] = await once(worker, 'exit');
+  assert.equal(exitCode, 0);
+}
+
+for (const name of ['relaxed', 'plain'] as const) {
+  test(`${name}: two threads encode halves of one stripe in one memory, and nothing is copied`, async (t) => {
+    const random = new SeededRandom(seedOf(t));
+    const kernel = openKernel({ name, shared: true, memoryBytes: 4_000_000 });
+    const code = new ReedSolomon({ kernel, data: 4, parity: 2 });
+    const bytes = 20_001;
+    const shards = Array.from({ length: 6 }, () => kernel.memory.allocate(bytes));
+    for (const shard of shards.slice(0, 4)) shard.set(random.bytes(bytes));
+    const offsets = shards.map((shard) => shard.byteOffset);
+    await Promise.all([
+      encodeElsewhere(kernel, { offsets, from: 0, to: 9_999 }),
+      encodeElsewhere(kernel, { offsets, from: 9_999, to: bytes }),
+    ]);
+    assert.equal(code.verify(shards), true);
+    assert.ok(shards[5]!.some((byte) => byte !== 0));
+  });
+
+  test(`${name}: memory that is not shared cannot be`, () => {
+    assert.throws(
+      () => openKernel({ name }).share(),
+      (error) => codeOf(error) === 'UNSUPPORTED',
+    );
+  });
+}
