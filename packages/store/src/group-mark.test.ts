@@ -46,10 +46,23 @@ test('an entry that is taken again is void no more, nor is anything before it in
     fc.property(range, fc.nat(60), fc.nat(25), (one, sequence, ballot) => {
       const revived = reviveFrom([one], sequence, ballot);
       assert.equal(isVoid(revived, sequence, ballot), false);
-      if (!isVoid([one], sequence, ballot)) assert.deepEqual(revived, [one]);
-      else if (sequence < one.upTo) assert.equal(isVoid(revived, one.upTo, ballot), true);
+      if (!isVoid([one], sequence, ballot)) return assert.deepEqual(revived, [one]);
+      assert.equal(isVoid(revived, sequence, ballot - 1), ballot > 0);
+      if (sequence < one.upTo) assert.equal(isVoid(revived, one.upTo, ballot), true);
     }),
   );
+});
+
+test('a log that is void and taken again leaves void what it had overtaken before', () => {
+  let voids = addVoid([], { after: 10, upTo: 11, below: 5 });
+  voids = addVoid(voids, { after: 6, upTo: 11, below: 6 });
+  for (let sequence = 7; sequence <= 10; sequence++) voids = reviveFrom(voids, sequence, 4);
+  voids = reviveFrom(voids, 11, 5);
+  for (let sequence = 7; sequence <= 11; sequence++) assert.equal(isVoid(voids, sequence, 3), true);
+  assert.equal(isVoid(voids, 10, 4), false);
+  assert.equal(isVoid(voids, 11, 4), true);
+  assert.equal(isVoid(voids, 11, 5), false);
+  assert.equal(voids.length, 2);
 });
 
 test('ranges are bounded in number, so that a mark always fits its entry', () => {

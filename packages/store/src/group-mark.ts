@@ -55,21 +55,31 @@ export function isVoid(voids: readonly VoidRange[], sequence: Sequence, ballot: 
   return false;
 }
 
-/** Adds a range, joined with those it touches; the oldest go beyond `MAX_VOID_RANGES`. */
+/** Adds a range, joined with one that it goes on from; the oldest go beyond `MAX_VOID_RANGES`. */
 export function addVoid(voids: readonly VoidRange[], range: VoidRange): VoidRange[] {
-  const kept = voids.filter((old) => !(old.after >= range.after && old.upTo <= range.upTo && old.below <= range.below));
-  const last = kept.at(-1);
-  if (last !== undefined && last.below === range.below && last.upTo >= range.after && last.after <= range.after) {
-    kept[kept.length - 1] = { ...last, upTo: Math.max(last.upTo, range.upTo) };
-    return kept;
-  }
-  return [...kept, range].slice(-MAX_VOID_RANGES);
+  if (voids.some((old) => covers(old, range))) return [...voids];
+  const kept = voids.filter((old) => !covers(range, old));
+  const at = kept.findLastIndex(
+    ({ after, upTo, below }) => below === range.below && after <= range.after && upTo >= range.after,
+  );
+  if (at >= 0) kept[at] = { ...range, after: kept[at]!.after };
+  else kept.push(range);
+  return kept.slice(-MAX_VOID_RANGES);
 }
 
-/** Takes an entry out of the void again: an adopted log has it after all, and so everything up to it. */
+function covers(one: VoidRange, other: VoidRange): boolean {
+  return one.after <= other.after && one.upTo >= other.upTo && one.below >= other.below;
+}
+
+/**
+ * Takes an entry out of the void again: an adopted log has it after all, and so everything up to it. Others of its sequence
+ * and a lower ballot stay void, whatever said so before.
+ */
 export function reviveFrom(voids: readonly VoidRange[], sequence: Sequence, ballot: Ballot): VoidRange[] {
-  return voids.flatMap((range) => {
+  if (!isVoid(voids, sequence, ballot)) return [...voids];
+  const rest = voids.flatMap((range) => {
     if (sequence <= range.after || sequence > range.upTo || ballot >= range.below) return [range];
     return sequence === range.upTo ? [] : [{ ...range, after: sequence }];
   });
+  return addVoid(rest, { after: sequence - 1, upTo: sequence, below: ballot });
 }
