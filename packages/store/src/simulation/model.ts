@@ -113,13 +113,14 @@ export class GroupModel {
     this.doubtful = this.doubtful.filter((other) => other !== sent);
   }
 
-  /** A cut begins; call the result when it is answered. */
-  cut(after: number): () => void {
+  /** A cut begins; call `settled` when it is answered. */
+  cut(after: number): { readonly victims: readonly Sent[]; readonly settled: () => void } {
     const victims = this.log.splice(Math.max(after, this.committed, this.base) - this.base);
     this.doubtful.push(...victims);
-    return () => {
+    const settled = (): void => {
       this.doubtful = this.doubtful.filter((sent) => !victims.includes(sent));
     };
+    return { victims, settled };
   }
 
   /** A learner is given an entry; call the result when it is answered. */

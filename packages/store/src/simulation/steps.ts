@@ -70,27 +70,42 @@ export class Steps {
   #append(life: Life, model: GroupModel): void {
     const random = this.#random;
     for (let burst = 1 + random.below(3); burst > 0; burst--) {
+      const overtaken = this.#mayOvertake(model);
       const position = this.#position(model);
       const kind = random.below(20);
       const gone = model.blockIds[random.below(Math.max(1, model.blockIds.length))];
-      if (kind < 10) this.#send(life, model, aRecord(random, position));
-      else if (kind < 14) this.#send(life, model, aTombstone(random, position));
-      else if (kind < 18 || gone === undefined) this.#send(life, model, aNote(random, position));
-      else this.#send(life, model, aBlockGone(random, position, gone));
+      if (kind < 10) this.#send(life, model, { entry: aRecord(random, position) }, overtaken);
+      else if (kind < 14) this.#send(life, model, { entry: aTombstone(random, position) }, overtaken);
+      else if (kind < 18 || gone === undefined) this.#send(life, model, { entry: aNote(random, position) }, overtaken);
+      else this.#send(life, model, { entry: aBlockGone(random, position, gone) }, overtaken);
     }
   }
 
-  #send(life: Life, model: GroupModel, entry: Sent['entry'], bytes?: Uint8Array): void {
+  /**
+   * Now and then the next entry has a new ballot and the place of one that is not committed: that alone voids the rest of
+   * the log. Call the result when the entry is answered.
+   */
+  #mayOvertake(model: GroupModel): (() => void) | undefined {
+    const { committed, end } = model;
+    if (end === committed || this.#random.below(12) > 0) return undefined;
+    const after = committed + this.#random.below(end - committed);
+    model.ballot += 1;
+    this.#machine.trace(() => `overtake group ${model.key.group} after ${after} below ${model.ballot}`);
+    return model.cut(after).settled;
+  }
+
+  #send(life: Life, model: GroupModel, { entry, bytes }: Omit<Sent, 'answered'>, settled?: () => void): void {
     const sent = model.sent(entry, bytes);
     this.#machine.trace(() => `append ${textOf(entry)}`);
     this.#machine.follow(life, life.store.append(entry), {
       answered: () => {
         this.#machine.trace(() => `durable ${textOf(entry)}`);
         sent.answered = true;
+        settled?.();
       },
       refused: (code) => {
         this.#machine.trace(() => `refused ${textOf(entry)}: ${code}`);
-        assert.ok(['DISK_FULL', 'STALE_BALLOT', 'NOT_SYNCED', 'BUSY'].includes(code), code);
+        assert.ok(['DISK_FULL', 'STALE_BALLOT', 'NOT_SYNCED', 'NOT_FOUND', 'BUSY'].includes(code), code);
         if (code !== 'STALE_BALLOT') model.refused(sent);
       },
     });
@@ -132,7 +147,8 @@ export class Steps {
       const goesOn = !life.over && life.disk.running && model.state === 'here';
       if (!goesOn || model.ballot !== ballot || model.epoch !== epoch) return;
       model.blockIds.push(id);
-      this.#send(life, model, aBlock(random, this.#position(model), id, bytes), bytes);
+      const overtaken = this.#mayOvertake(model);
+      this.#send(life, model, { entry: aBlock(random, this.#position(model), id, bytes), bytes }, overtaken);
     };
     this.#machine.follow(life, work(), {
       answered: () => undefined,
@@ -140,17 +156,31 @@ export class Steps {
     });
   }
 
-  /** A new ballot adopts a part of the log and voids the rest. */
+  /** A new ballot adopts a part of the log and voids the rest; now and then the next one adopts some of that after all. */
   #cut(life: Life, model: GroupModel): void {
-    const after = model.committed + this.#random.below(model.end - model.committed + 1);
-    const answered = model.cut(after);
+    const random = this.#random;
+    const after = model.committed + random.below(model.end - model.committed + 1);
+    const { victims, settled } = model.cut(after);
     model.ballot += 1;
-    this.#machine.trace(() => `cut group ${model.key.group} after ${after} below ${model.ballot}`);
-    this.#machine.follow(life, life.store.cut(model.key, after, model.ballot), {
-      answered,
+    const { ballot, epoch } = model;
+    this.#machine.trace(() => `cut group ${model.key.group} after ${after} below ${ballot}`);
+    const again = victims.slice(0, random.below(2) === 0 ? random.below(victims.length + 1) : 0);
+    const adopt = (): void => {
+      if (model.ballot !== ballot || model.epoch !== epoch || model.end !== after || model.state !== 'here') return;
+      for (const { entry, bytes } of again) {
+        if (model.end === entry.sequence - 1) this.#send(life, model, { entry, ...(bytes && { bytes }) });
+      }
+    };
+    const soon = random.below(2) === 0;
+    this.#machine.follow(life, life.store.cut(model.key, after, ballot), {
+      answered: () => {
+        settled();
+        if (!soon) adopt();
+      },
       // Void here, but not for good.
       refused: (code) => assert.equal(code, 'DISK_FULL'),
     });
+    if (soon) adopt();
   }
 
   #mark(life: Life, model: GroupModel): void {
@@ -195,7 +225,8 @@ export class Steps {
         for (const sequence of order) {
           const position: Position = { group: model.key, sequence, ballot: 1, commit: 0, timeMs };
           const kind = random.below(10);
-          if (kind < 6) this.#install(life, model, aRecord(random, position, 'closes nothing'));
+          if (kind < 5) this.#install(life, model, aRecord(random, position, 'closes nothing'));
+          else if (kind < 6) this.#installBlock(life, model, position);
           else if (kind < 8) this.#install(life, model, aTombstone(random, position));
           else this.#install(life, model, aNote(random, position));
         }
@@ -207,14 +238,37 @@ export class Steps {
     });
   }
 
-  #install(life: Life, model: GroupModel, entry: Sent['entry']): void {
-    const answered = model.install(entry);
+  #install(life: Life, model: GroupModel, entry: Sent['entry'], bytes?: Uint8Array): void {
+    const { epoch } = model;
+    const answered = model.install(entry, bytes);
     this.#machine.follow(life, life.store.install(entry), {
-      answered,
+      answered: () => {
+        assert.equal(model.epoch, epoch, 'what is installed while its group is dropped is refused');
+        answered();
+      },
       refused: (code) => {
-        assert.equal(code, 'DISK_FULL');
+        assert.ok(code === 'DISK_FULL' || (code === 'STALE_BALLOT' && model.state !== 'here') || epoch !== model.epoch);
         model.installing = model.installing.filter((sent) => sent.entry !== entry);
       },
+    });
+  }
+
+  #installBlock(life: Life, model: GroupModel, position: Position): void {
+    const random = this.#random;
+    const id = aBlockId(random);
+    const bytes = someBytes(random, aBlockSize(random));
+    const { epoch } = model;
+    const work = async (): Promise<void> => {
+      const staging = life.store.stage(model.key, id);
+      await staging.write(bytes);
+      await staging.finish();
+      if (life.over || !life.disk.running || model.state !== 'here' || model.epoch !== epoch) return;
+      model.blockIds.push(id);
+      this.#install(life, model, aBlock(random, position, id, bytes), bytes);
+    };
+    this.#machine.follow(life, work(), {
+      answered: () => undefined,
+      refused: (code, message) => assert.ok(['DISK_FULL', 'CANCELLED', 'NOT_FOUND'].includes(code), message),
     });
   }
 
