@@ -9,13 +9,13 @@ export interface Field {
   /** Bytes of a symbol in a block; GF(2^16) reads them little-endian. */
   readonly symbolBytes: 1 | 2;
   readonly polynomial: number;
-  multiply(a: number, b: number): number;
+  readonly multiply: (a: number, b: number) => number;
   /** The element that gives 1 with `a`. @throws RangeError if `a` is 0 */
-  inverse(a: number): number;
+  readonly inverse: (a: number) => number;
   /** 2 to the power of any whole number. */
-  power(exponent: number): number;
+  readonly power: (exponent: number) => number;
   /** The power of 2 that is `a`, 0..2^bits − 2. @throws RangeError if `a` is 0 */
-  logarithm(a: number): number;
+  readonly logarithm: (a: number) => number;
 }
 
 function makeField(bits: 8 | 16, polynomial: number): Field {
