@@ -14,10 +14,12 @@ const FLOORS: Readonly<Record<string, number>> = {
   store: 2,
   cluster: 2,
   replica: 3,
+  history: 1,
   client: 5,
   server: 5,
   gateway: 6,
   webdfs: 7,
+  sim: 8,
   bench: 8,
   cli: 9,
 };
