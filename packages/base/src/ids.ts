@@ -1,6 +1,5 @@
 /** The ids that travel through the whole system, branded so that one is never passed for another. */
-declare const brand: unique symbol;
-type Brand<T, Name extends string> = T & { readonly [brand]: Name };
+type Brand<T, Name extends string> = T & { readonly '~brand': Name };
 
 /** A storage node: a stable small integer, 1..65 535, never used again for another node. */
 export type NodeId = Brand<number, 'NodeId'>;

@@ -1,9 +1,10 @@
 import { asPolicyId, type NodeId, type Random, type Revision, toHex, WebdfsError } from '@webdfs/base';
-import { type AlgorithmName, calibrate, type Topology, validateTopology } from '@webdfs/placement';
+import { type AlgorithmName, publishTopology, type Topology, validateTopology } from '@webdfs/placement';
 import { formatDocument } from './documents.ts';
-import { diskKey, MAP_KEY, nodeKey, sliceCount, sliceKey } from './keys.ts';
+import { diskKey, FOUNDING_KEY, JOIN_PREFIX, MAP_KEY, nodeKey, sliceCount, sliceKey } from './keys.ts';
 import type { ClusterMap } from './map.ts';
 import type { Compare, MapStore, Write } from './map-store.ts';
+import { withOurErrors } from './placement-errors.ts';
 
 export interface NewNode {
   readonly id: NodeId;
@@ -38,9 +39,9 @@ const BATCH = 120;
 const UNIT_WEIGHT = 65_536;
 const FREE: Compare = { type: 'modified', key: MAP_KEY, is: 0 };
 
-function topologyOf(options: NewCluster, copies: number): Topology {
+function topologyOf(options: NewCluster, copies: number, groupBits: number): Topology {
   const seed = options.random.bytes(4);
-  const topology = calibrate({
+  const plain: Topology = {
     algorithm: options.algorithm ?? 'wrd',
     version: 1,
     seed: new DataView(seed.buffer, seed.byteOffset).getUint32(0, true),
@@ -56,7 +57,8 @@ function topologyOf(options: NewCluster, copies: number): Topology {
         })),
       },
     ],
-  });
+  };
+  const topology = withOurErrors(() => publishTopology(plain, { groupBits }));
   const { errors } = validateTopology(topology);
   if (errors.length > 0) throw new WebdfsError('BAD_CONFIG', `the cluster's topology: ${errors.join('; ')}`);
   return topology;
@@ -82,7 +84,7 @@ function newMap(options: NewCluster): ClusterMap {
     era: 0,
     groupBits,
     policies: [{ id: FIRST_POLICY, name: `replicas=${copies}`, copies, minCopies, minCopiesSince: 0 }],
-    settled: topologyOf(options, copies),
+    settled: topologyOf(options, copies, groupBits),
     out: [],
   };
 }
@@ -118,7 +120,7 @@ export async function createCluster(
   const writes: Write[] = groundwork(options, map);
   const kept = new Set(writes.map(({ key }) => key));
   const leftovers = before.entries
-    .filter(({ key }) => !kept.has(key))
+    .filter(({ key }) => !kept.has(key) && key !== FOUNDING_KEY && !key.startsWith(JOIN_PREFIX))
     .map(({ key }): Write => ({ type: 'delete', key }));
   const all = [...leftovers, ...writes];
 
@@ -126,8 +128,11 @@ export async function createCluster(
   for (let i = 0; i < all.length; i += BATCH) {
     revision = await step(store, revision, { compare: [FREE], write: all.slice(i, i + BATCH) });
   }
-  const last: Write = { type: 'put', key: MAP_KEY, value: formatDocument(map) };
-  return { map, revision: await step(store, revision, { compare: [FREE], write: [last] }) };
+  const last: Write[] = [
+    { type: 'put', key: MAP_KEY, value: formatDocument(map) },
+    { type: 'delete', key: FOUNDING_KEY },
+  ];
+  return { map, revision: await step(store, revision, { compare: [FREE], write: last }) };
 }
 
 /** One transaction that nobody else's may have come before. */

@@ -1,6 +1,7 @@
 import type { GroupId, NodeId } from '@webdfs/base';
 import { compilePlacement, type PlacementTable, type Topology } from '@webdfs/placement';
 import type { ClusterMap } from './map.ts';
+import { withOurErrors } from './placement-errors.ts';
 
 /** Where the groups of one `map` key lie and where they should be, computed as it is asked for and kept. */
 export interface Placements {
@@ -75,8 +76,8 @@ export function placementsOf(map: ClusterMap, previous?: Placements): Placements
   const sameGoal = map.target === undefined && map.out.length === 0;
   const goal = sameGoal ? settled : tablesOf(without(map.target ?? map.settled, map.out), map.groupBits, earlier);
   return {
-    placed: (group, copies) => settled.members(group, copies),
-    goal: (group, copies) => goal.members(group, copies),
+    placed: (group, copies) => withOurErrors(() => settled.members(group, copies)),
+    goal: (group, copies) => withOurErrors(() => goal.members(group, copies)),
     tables: { settled, goal },
   };
 }

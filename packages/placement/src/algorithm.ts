@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { Topology } from './topology.ts';
 
 /** What an algorithm promises beyond the common invariants; the conformance suite and `validateTopology` ask it. */
@@ -19,6 +19,8 @@ export interface Supports {
   readonly unevenSubclusters: boolean;
   /** Which sub-clusters must have as many nodes with weight as the topology asks copies for. */
   readonly wideSubclusters: 'none' | 'oldest' | 'every';
+  /** What `publish` leaves in the topology. */
+  readonly stores: 'nothing' | 'factors' | 'table';
   /** Fit for a cluster: a list follows from the map. `false`: a baseline for experiments that no map may name. */
   readonly lookup: boolean;
 }

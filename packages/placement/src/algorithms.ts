@@ -1,4 +1,4 @@
-import { WebdfsError } from '@webdfs/base/errors';
+import { PlacementError } from './placement-error.ts';
 import type { PlacementAlgorithm, PublishOptions } from './algorithm.ts';
 import { placeableNodes } from './domains.ts';
 import { HDFS_RANDOM } from './hdfs-random.ts';
@@ -26,11 +26,11 @@ const ALGORITHM: Readonly<Record<AlgorithmName, PlacementAlgorithm>> = {
   'hdfs-random': HDFS_RANDOM,
 };
 
-/** @throws WebdfsError BAD_CONFIG if this program does not know the topology's algorithm in that version */
-export function algorithmOf(topology: Topology): PlacementAlgorithm {
+/** @throws PlacementError BAD_CONFIG if this program does not know the topology's algorithm in that version */
+export function algorithmOf(topology: Pick<Topology, 'algorithm' | 'version'>): PlacementAlgorithm {
   const algorithm = Object.hasOwn(ALGORITHM, topology.algorithm) ? ALGORITHM[topology.algorithm] : undefined;
   if (algorithm === undefined || algorithm.version !== topology.version) {
-    throw new WebdfsError(
+    throw new PlacementError(
       'BAD_CONFIG',
       `unknown placement algorithm ${topology.algorithm} version ${topology.version}`,
     );
@@ -40,22 +40,13 @@ export function algorithmOf(topology: Topology): PlacementAlgorithm {
 
 /**
  * The topology with what its algorithm stores in it: calibration factors, a table. To be called by whoever publishes a
- * topology, for planned changes; what an earlier algorithm stored goes.
+ * topology, for planned changes; what an earlier algorithm stored goes. A topology of fewer nodes than copies gets nothing.
  *
- * @throws WebdfsError BAD_CONFIG, INVALID if there are fewer nodes with weight than copies
+ * @throws PlacementError BAD_CONFIG; INVALID if a table of so many groups cannot be, or the one before is none
  */
 export function publishTopology(topology: Topology, options: PublishOptions): Topology {
   const algorithm = algorithmOf(topology);
-  const placeable = placeableNodes(topology).length;
-  if (placeable < topology.copies) {
-    throw new WebdfsError(
-      'INVALID',
-      `${topology.copies} copies need as many nodes with weight, there are ${placeable}`,
-      {
-        details: { what: 'placeable-nodes', wanted: topology.copies, placeable },
-      },
-    );
-  }
   const { factors: _, table: __, ...plain } = topology;
+  if (placeableNodes(topology).length < topology.copies) return plain;
   return algorithm.publish?.(plain, options) ?? plain;
 }

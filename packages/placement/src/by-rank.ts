@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { Placer } from './algorithm.ts';
 import { DomainRule, type Free } from './domain-rule.ts';
 import { placeableNodes } from './domains.ts';

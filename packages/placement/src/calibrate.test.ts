@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seedOf } from '@webdfs/base/testing';
+import { seedOf } from './conformance.ts';
 import * as fc from 'fast-check';
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import { calibrate, inclusions } from './calibrate.ts';
 import { foundingTopology, subclusterOf } from './conformance.ts';
 import { domainWeights } from './domains.ts';

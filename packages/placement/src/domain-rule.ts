@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import { domainOf, placeableNodes } from './domains.ts';
 import type { Topology } from './topology.ts';
 

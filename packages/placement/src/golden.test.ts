@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { GroupId } from '@webdfs/base';
+import type { GroupId } from './ids.ts';
 import { place } from './place.ts';
 import { compilePlacement } from './placement-table.ts';
 import { ALGORITHMS, type Topology } from './topology.ts';

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, PublishOptions } from './algorithm.ts';
 import { decide, groupState, SALT, streamDraw } from './decision-hash.ts';
 import { domainOf, placeableNodes } from './domains.ts';
@@ -68,6 +68,7 @@ export const HDFS_RANDOM: PlacementAlgorithm = {
     fractionalWeights: true,
     unevenSubclusters: false,
     wideSubclusters: 'none',
+    stores: 'table',
     lookup: false,
   },
   prepare: (topology) => placerOfTable(topology),

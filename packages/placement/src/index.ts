@@ -1,14 +1,21 @@
 export type { PlacementAlgorithm, Placer, PublishOptions, Supports } from './algorithm.ts';
 export { algorithmOf, publishTopology } from './algorithms.ts';
+export { asTopology } from './as-topology.ts';
+export { balancePins, type BalanceOptions, type PinBalance } from './balance-pins.ts';
 export { calibrate } from './calibrate.ts';
 export { domainOf, placeableNodes } from './domains.ts';
+export { fairShares } from './fair-shares.ts';
 export { groupOf, hashKey, type KeyHash } from './key-hash.ts';
 export { logUnit } from './logarithm.ts';
 export { type GroupMove, leastMoves, movesBetween, weightShares } from './moves.ts';
 export { place, type PlaceOptions } from './place.ts';
+export { PlacementError, type PlacementErrorCode } from './placement-error.ts';
+export type { GroupId, NodeId } from './ids.ts';
+export type { Demands } from './refusals.ts';
 export { compilePlacement, type PlacementTable } from './placement-table.ts';
 export {
   type AlgorithmName,
+  type DomainLabel,
   ALGORITHMS,
   type Pin,
   type PublishedTable,

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { byRank } from './by-rank.ts';
 import { decide, groupState, mixWord, SALT, streamDraw } from './decision-hash.ts';
@@ -52,6 +52,7 @@ export const JUMP: PlacementAlgorithm = {
     fractionalWeights: true,
     unevenSubclusters: false,
     wideSubclusters: 'none',
+    stores: 'nothing',
     lookup: true,
   },
   prepare,

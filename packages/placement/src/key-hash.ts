@@ -1,4 +1,4 @@
-import type { GroupId } from '@webdfs/base';
+import type { GroupId } from './ids.ts';
 
 const C1 = 0x239b961b;
 const C2 = 0xab0e9789;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seedOf } from '@webdfs/base/testing';
+import { seedOf } from './conformance.ts';
 import * as fc from 'fast-check';
 import { logUnit } from './logarithm.ts';
 

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import { domainOf, placeableNodes } from './domains.ts';
 import type { Pin, Topology } from './topology.ts';
 
@@ -36,27 +36,33 @@ export interface PinBoard {
   apply(group: number, judged: NodeId[], list: NodeId[]): Pin[];
 }
 
-/** @param keepDomains  refuse a pin that would crowd a domain more than the unpinned list does, for any number of copies */
-export function pinBoard(topology: Topology, keepDomains: boolean): PinBoard {
+/** Whether a pin from one node to the other may be applied to a list. */
+export type PinRule = (list: readonly NodeId[], from: NodeId, to: NodeId) => boolean;
+
+/** @param keepDomains  refuse a pin that would crowd a domain more than the list does, for any number of copies */
+export function pinRule(topology: Topology, keepDomains: boolean): PinRule {
   const domains = new Map<NodeId, string>();
   for (const node of placeableNodes(topology)) domains.set(node.id, domainOf(topology, node));
-  const byGroup = Map.groupBy(topology.pins ?? [], (pin) => pin.group as number);
-
-  const applies = (pin: Pin, judged: readonly NodeId[]): boolean => {
-    if (!judged.includes(pin.from) || judged.includes(pin.to) || !domains.has(pin.to)) return false;
-    if (!keepDomains) return true;
-    const pinned = [...judged];
-    exchange(pinned, pin.from, pin.to);
-    const before = crowding(judged, domains);
+  return (list, from, to) => {
+    if (!list.includes(from) || list.includes(to) || !domains.has(to)) return false;
+    if (!keepDomains || domains.get(from) === domains.get(to)) return true;
+    const before = crowding(list, domains);
+    const pinned = list.map((node) => (node === from ? to : node));
     return crowding(pinned, domains).every((most, i) => most <= before[i]!);
   };
+}
+
+/** @param keepDomains  as for `pinRule` */
+export function pinBoard(topology: Topology, keepDomains: boolean): PinBoard {
+  const applies = pinRule(topology, keepDomains);
+  const byGroup = Map.groupBy(topology.pins ?? [], (pin) => pin.group as number);
 
   return {
     has: (group) => byGroup.has(group),
     apply(group, judged, list) {
       const refused: Pin[] = [];
       for (const pin of byGroup.get(group) ?? []) {
-        if (!applies(pin, judged)) {
+        if (!applies(judged, pin.from, pin.to)) {
           refused.push(pin);
           continue;
         }

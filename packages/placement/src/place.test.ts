@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seedOf } from './conformance.ts';
 import * as fc from 'fast-check';
 import type { GroupId, NodeId } from './ids.ts';
-import { anyTopology, foundingTopology, subclusterOf } from './conformance.ts';
+import { anyTopology, foundingTopology, SeededChance, seedOf, subclusterOf } from './conformance.ts';
 import { domainOf, placeableNodes } from './domains.ts';
 import { algorithmOf } from './algorithms.ts';
 import { place } from './place.ts';

@@ -1,5 +1,5 @@
-import type { GroupId, NodeId } from '@webdfs/base';
-import { WebdfsError } from '@webdfs/base/errors';
+import type { GroupId, NodeId } from './ids.ts';
+import { PlacementError } from './placement-error.ts';
 import type { Placer } from './algorithm.ts';
 import { algorithmOf } from './algorithms.ts';
 import { placeableNodes } from './domains.ts';
@@ -14,13 +14,13 @@ export interface PlaceOptions {
   readonly shortfall?: 'refuse' | 'fewer';
 }
 
-/** @throws WebdfsError INVALID if there are fewer nodes with weight than `count`, unless `fewer` will do */
+/** @throws PlacementError INVALID if there are fewer nodes with weight than `count`, unless `fewer` will do */
 function reachableCount(topology: Topology, count: number, options: PlaceOptions): number {
-  if (!Number.isInteger(count) || count < 0) throw new WebdfsError('INVALID', `cannot place ${count} copies`);
+  if (!Number.isInteger(count) || count < 0) throw new PlacementError('INVALID', `cannot place ${count} copies`);
   const placeable = placeableNodes(topology).length;
   if (count <= placeable) return count;
   if (options.shortfall === 'fewer') return placeable;
-  throw new WebdfsError('INVALID', `${count} copies need as many nodes with weight, the topology has ${placeable}`, {
+  throw new PlacementError('INVALID', `${count} copies need as many nodes with weight, the topology has ${placeable}`, {
     details: { what: 'placeable-nodes', wanted: count, placeable },
   });
 }
@@ -28,7 +28,7 @@ function reachableCount(topology: Topology, count: number, options: PlaceOptions
 /**
  * A placer with the pins applied; `count` is checked here, once.
  *
- * @throws WebdfsError BAD_CONFIG, INVALID
+ * @throws PlacementError BAD_CONFIG, INVALID
  */
 export function placerOf(
   topology: Topology,
@@ -57,7 +57,7 @@ export function placerOf(
  * topology gives the same list on every machine.
  *
  * Cost: prepares the whole topology; for many groups use `compilePlacement`.
- * @throws WebdfsError INVALID if fewer than `count` nodes have weight (see `PlaceOptions`), BAD_CONFIG
+ * @throws PlacementError INVALID if fewer than `count` nodes have weight (see `PlaceOptions`), BAD_CONFIG
  */
 export function place(topology: Topology, group: GroupId, count: number, options: PlaceOptions = {}): NodeId[] {
   return placerOf(topology, count, options).place(group);

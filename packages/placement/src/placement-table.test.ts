@@ -8,7 +8,7 @@ import { amendmentOf } from './amendment.ts';
 import { calibrate } from './calibrate.ts';
 import { placeableNodes } from './domains.ts';
 import { compilePlacement, type PlacementTable } from './placement-table.ts';
-import { anyTopology, foundingTopology, subclusterOf } from './samples.ts';
+import { anyTopology, type Chance, foundingTopology, SeededChance, subclusterOf } from './samples.ts';
 import { type AlgorithmName, type Pin, type Topology, type TopologyNode, UNIT_WEIGHT } from './topology.ts';
 
 const GROUP_BITS = 6;
@@ -24,7 +24,7 @@ function withNodes(topology: Topology, change: (node: TopologyNode) => TopologyN
 }
 
 /** One step of a cluster's life: mostly small, sometimes one that changes everything. */
-function changed(topology: Topology, random: SeededRandom): Topology {
+function changed(topology: Topology, random: Chance): Topology {
   const nodes = placeableNodes(topology);
   const chosen = nodes[random.below(nodes.length)]!.id;
   const at = (change: (node: TopologyNode) => TopologyNode | undefined): Topology =>

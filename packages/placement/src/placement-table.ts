@@ -103,7 +103,8 @@ export function compilePlacement(
       return list;
     },
     memberAt(group, rank) {
-      if (rank >>> 0 !== rank || rank >= width) throw new PlacementError('INVALID', `no rank ${rank}, there are ${width}`);
+      if (rank >>> 0 !== rank || rank >= width)
+        throw new PlacementError('INVALID', `no rank ${rank}, there are ${width}`);
       const at = group * width + rank;
       if (!(rows[at]! > UNPLACED)) settle(group);
       return rows[at] as NodeId;

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, PublishOptions } from './algorithm.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
 import { DomainRule } from './domain-rule.ts';
@@ -152,6 +152,7 @@ export const RING: PlacementAlgorithm = {
     fractionalWeights: true,
     unevenSubclusters: true,
     wideSubclusters: 'none',
+    stores: 'table',
     lookup: true,
   },
   prepare: (topology) => placerOfTable(topology, new DomainRule(topology)),

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { byRank } from './by-rank.ts';
 import { decide, groupState, SALT } from './decision-hash.ts';
@@ -71,6 +71,7 @@ export const RUSH_P: PlacementAlgorithm = {
     fractionalWeights: false,
     unevenSubclusters: false,
     wideSubclusters: 'oldest',
+    stores: 'nothing',
     lookup: true,
   },
   prepare,

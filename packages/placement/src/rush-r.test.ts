@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import { foundingTopology, subclusterOf } from './conformance.ts';
 import { movesBetween } from './moves.ts';
 import { RUSH_R } from './rush-r.ts';

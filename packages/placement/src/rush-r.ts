@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { decide, groupState, SALT, streamDraw } from './decision-hash.ts';
 import { type Layer, layersOf } from './layers.ts';
@@ -104,6 +104,7 @@ export const RUSH_R: PlacementAlgorithm = {
     fractionalWeights: true,
     unevenSubclusters: false,
     wideSubclusters: 'none',
+    stores: 'nothing',
     lookup: true,
   },
   prepare,

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { byRank } from './by-rank.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
@@ -76,6 +76,7 @@ export const RUSH_T: PlacementAlgorithm = {
     fractionalWeights: true,
     unevenSubclusters: false,
     wideSubclusters: 'every',
+    stores: 'nothing',
     lookup: true,
   },
   prepare,

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm } from './algorithm.ts';
 import { streamDraw } from './decision-hash.ts';
 import { placeableNodes } from './domains.ts';

@@ -1,5 +1,5 @@
-import type { NodeId } from '@webdfs/base';
-import { WebdfsError } from '@webdfs/base/errors';
+import type { NodeId } from './ids.ts';
+import { PlacementError } from './placement-error.ts';
 import type { Placer, PublishOptions } from './algorithm.ts';
 import { byRank } from './by-rank.ts';
 import type { DomainRule } from './domain-rule.ts';
@@ -22,7 +22,7 @@ function encode(slots: Uint16Array): string {
   return btoa(parts.join(''));
 }
 
-/** @throws WebdfsError INVALID if the text is not a table of that size */
+/** @throws PlacementError INVALID if the text is not a table of that size */
 function decode(table: PublishedTable): Uint16Array {
   const { groupBits, copies, rows } = table;
   if (
@@ -30,7 +30,10 @@ function decode(table: PublishedTable): Uint16Array {
     rows.length !== textLength(groupBits, copies) ||
     !/^[A-Za-z0-9+/]*={0,2}$/.test(rows)
   ) {
-    throw new WebdfsError('INVALID', `the placement table is not 2^${groupBits} groups × ${copies} copies in base64`);
+    throw new PlacementError(
+      'INVALID',
+      `the placement table is not 2^${groupBits} groups × ${copies} copies in base64`,
+    );
   }
   const bytes = atob(rows);
   return Uint16Array.from(
@@ -85,7 +88,7 @@ export class SlotTable {
   static after(before: Topology | undefined, options: PublishOptions, copies: number): SlotTable {
     const { groupBits } = options;
     if (!Number.isInteger(groupBits) || groupBits < 0 || groupBits > MAX_TABLE_BITS) {
-      throw new WebdfsError('INVALID', `group bits are ${groupBits}, a table may have 0 to ${MAX_TABLE_BITS}`);
+      throw new PlacementError('INVALID', `group bits are ${groupBits}, a table may have 0 to ${MAX_TABLE_BITS}`);
     }
     const next = new SlotTable(2 ** groupBits, copies, new Uint16Array(2 ** groupBits * copies));
     if (before?.table === undefined) return next;

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { byRank } from './by-rank.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
@@ -103,6 +103,7 @@ export const STRAW2: PlacementAlgorithm = {
     fractionalWeights: true,
     unevenSubclusters: true,
     wideSubclusters: 'none',
+    stores: 'nothing',
     lookup: true,
   },
   prepare: (topology) => firstN(topology, leavesOf(placeableNodes(topology))),

@@ -1,4 +1,4 @@
-import type { GroupId, NodeId } from '@webdfs/base';
+import type { GroupId, NodeId } from './ids.ts';
 
 /** A node's weight as 16.16 fixed point: 65 536 = 1. Integers, so that sums are the same in any order. 0 = draining. */
 export type Weight = number;
@@ -6,11 +6,14 @@ export const UNIT_WEIGHT = 65_536;
 /** A calibration factor of 1, in 16.16 as well: that of a domain which the topology gives none. */
 export const UNIT_FACTOR = 65_536;
 
+/** What may fail together, outermost first. */
+export type DomainLabel = 'zone' | 'rack' | 'machine';
+
 export interface TopologyNode {
   readonly id: NodeId;
   readonly weight: Weight;
-  /** What fails together, outermost first by name: zone, rack, machine. A missing label is the node itself. */
-  readonly labels: Readonly<Partial<Record<'zone' | 'rack' | 'machine', string>>>;
+  /** A missing label is the node itself. */
+  readonly labels: Readonly<Partial<Record<DomainLabel, string>>>;
 }
 
 /** Nodes added together; the order in a topology is their age, oldest first. */
@@ -61,7 +64,7 @@ export interface Topology {
   /** Copies that the calibration factors are for. */
   readonly copies: number;
   /** The label whose values keep copies apart where there are enough; undefined: only nodes are kept apart. */
-  readonly domain?: 'zone' | 'rack' | 'machine';
+  readonly domain?: DomainLabel;
   readonly subclusters: readonly Subcluster[];
   /** Calibration factor of each domain, 16.16 fixed point; absent: 1. Only `wrd` and `rendezvous` use them. */
   readonly factors?: Readonly<Record<string, number>>;

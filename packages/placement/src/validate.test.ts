@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { GroupId, NodeId } from '@webdfs/base';
+import type { GroupId, NodeId } from './ids.ts';
 import { calibrate } from './calibrate.ts';
 import { foundingTopology, subclusterOf } from './conformance.ts';
 import { place } from './place.ts';

@@ -1,6 +1,7 @@
-import type { NodeId } from '@webdfs/base';
-import { domainOf, domainWeights, OWN_DOMAIN, placeableNodes } from './domains.ts';
+import type { NodeId } from './ids.ts';
+import { checkNesting, domainOf, domainWeights, OWN_DOMAIN, placeableNodes, withoutDomains } from './domains.ts';
 import { pinBoard } from './pins.ts';
+import { type Demands, refusals } from './refusals.ts';
 import { algorithmOf } from './algorithms.ts';
 import { ALGORITHMS, type Topology, type TopologyNode } from './topology.ts';
 
@@ -61,6 +62,7 @@ function checkNodes(topology: Topology): string[] {
       errors.push(`sub-cluster id ${subcluster.id} is not an unsigned 32-bit number`);
     if (subclusterIds.has(subcluster.id)) errors.push(`sub-cluster ${subcluster.id} is listed twice`);
     subclusterIds.add(subcluster.id);
+    if (subcluster.nodes.length === 0) errors.push(`sub-cluster ${subcluster.id} has no nodes`);
     for (const node of subcluster.nodes) {
       errors.push(...checkNode(node));
       if (nodeIds.has(node.id)) errors.push(`node ${node.id} is listed twice`);
@@ -98,7 +100,7 @@ function domainWarnings(topology: Topology): string[] {
   const kind = topology.domain ?? 'node';
   const weights = domainWeights(topology);
   const warnings: string[] = [];
-  if (topology.algorithm !== 'wrd') {
+  if (!algorithmOf(topology).supports.domains) {
     if (topology.domain !== undefined) warnings.push(`${topology.algorithm} does not keep copies apart by ${kind}`);
     return warnings;
   }
@@ -134,13 +136,14 @@ function unevenWarnings(topology: Topology): string[] {
 /** Pins that change nothing, and factors of domains that do not exist. */
 function uselessWarnings(topology: Topology): string[] {
   const warnings: string[] = [];
+  const algorithm = algorithmOf(topology);
+  const rules = algorithm.supports.domains ? topology : withoutDomains(topology);
   const domains = new Set(
-    topology.subclusters.flatMap((subcluster) => subcluster.nodes.map((node) => domainOf(topology, node))),
+    topology.subclusters.flatMap((subcluster) => subcluster.nodes.map((node) => domainOf(rules, node))),
   );
   for (const domain of Object.keys(topology.factors ?? {})) {
     if (!domains.has(domain)) warnings.push(`there is a calibration factor for ${domain}, which no node has`);
   }
-  const algorithm = algorithmOf(topology);
   const board = pinBoard(topology, algorithm.supports.domains);
   const place = algorithm.prepare(topology);
   for (const group of new Set((topology.pins ?? []).map((pin) => pin.group))) {
@@ -153,11 +156,13 @@ function uselessWarnings(topology: Topology): string[] {
 }
 
 /**
- * Checks a topology before it becomes part of a map: everything that placement takes for granted, and what an operator
- * should know before choosing it.
+ * Checks a topology before it becomes part of a map: everything that placement takes for granted, what its algorithm does
+ * not support, and what an operator should know before choosing it.
+ *
+ * @param demands  what the store asks of an algorithm beyond that
  */
-export function validateTopology(topology: Topology): TopologyFindings {
-  const errors = [...checkHead(topology), ...checkNodes(topology), ...checkExtras(topology)];
+export function validateTopology(topology: Topology, demands: Demands = {}): TopologyFindings {
+  const errors = [...checkHead(topology), ...checkNodes(topology), ...checkNesting(topology), ...checkExtras(topology)];
   if (errors.length > 0) return { errors, warnings: [] };
   const placeable = placeableNodes(topology).length;
   if (placeable < topology.copies) {
@@ -166,6 +171,8 @@ export function validateTopology(topology: Topology): TopologyFindings {
       warnings: [],
     };
   }
+  const refused = refusals(topology, demands);
+  if (refused.length > 0) return { errors: refused, warnings: [] };
   return {
     errors,
     warnings: [...domainWarnings(topology), ...unevenWarnings(topology), ...uselessWarnings(topology)],

@@ -1,4 +1,4 @@
-import type { NodeId } from '@webdfs/base';
+import type { NodeId } from './ids.ts';
 import type { PlacementAlgorithm, Placer } from './algorithm.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
 import { calibrate } from './calibrate.ts';
@@ -127,6 +127,7 @@ export const WRD: PlacementAlgorithm = {
     fractionalWeights: true,
     unevenSubclusters: true,
     wideSubclusters: 'none',
+    stores: 'factors',
     lookup: true,
   },
   prepare,
