@@ -1,0 +1,155 @@
+import { fairShares } from '../fair-shares.ts';
+import { algorithmOf } from '../algorithms.ts';
+import { domainOf, placeableNodes } from '../domains.ts';
+import type { NodeId } from '../ids.ts';
+import { PlacementError } from '../placement-error.ts';
+import { compilePlacement, type PlacementTable } from '../placement-table.ts';
+import type { Topology, Weight } from '../topology.ts';
+import { validateTopology } from '../validate.ts';
+import { type Balance, balanceOf, loadsOf, type NodeLoad } from './load.ts';
+import { type GroupBytes, type Movement, movementBetween } from './movement.ts';
+import { DOMAIN_LABELS, labelsOf, type Spread, spreadOf } from './spread.ts';
+import { type PlanWarning, warningsOf } from './warnings.ts';
+
+export interface PlanInput {
+  readonly before: Topology;
+  /** As it is to be published; `changeTopology` makes it. */
+  readonly after: Topology;
+  /** log2 of the number of groups. */
+  readonly groupBits: number;
+  /** Of one copy; missing: 1, so that bytes count copies. */
+  readonly groupBytes?: GroupBytes;
+  /** Bytes that nodes have room for; of a node that is missing nothing is said. */
+  readonly capacities?: ReadonlyMap<NodeId, number>;
+}
+
+/** One node, before and after; undefined where it is not in the topology. */
+export interface NodePlan {
+  readonly node: NodeId;
+  readonly subcluster: number;
+  /** By the topology's domain label, of after if it is there. */
+  readonly domain: string;
+  readonly weight: { readonly before: Weight | undefined; readonly after: Weight | undefined };
+  readonly before: NodeLoad | undefined;
+  readonly after: NodeLoad | undefined;
+}
+
+/** One of the two sides as a whole. */
+export interface Standing {
+  readonly algorithm: string;
+  readonly copies: number;
+  readonly nodes: number;
+  readonly balance: Balance | undefined;
+  /** Of each kind of domain that either topology knows, outermost first. */
+  readonly spread: readonly Spread[];
+}
+
+/** What a change of topology amounts to, before anything moves. Plain data, fit for JSON. */
+export interface PlacementPlan {
+  readonly groups: number;
+  readonly movement: Movement;
+  /** Copies that any placement by weight, within the rules for domains, must make. */
+  readonly least: number;
+  /** Copies made over the least; undefined where nothing need move. */
+  readonly ofLeast: number | undefined;
+  readonly before: Standing;
+  readonly after: Standing;
+  /** All nodes of both, by id. */
+  readonly nodes: readonly NodePlan[];
+  readonly warnings: readonly PlanWarning[];
+}
+
+/** Copies of all groups that each node should hold, before and after, and what of it is new. */
+function leastCopies(before: Topology, after: Topology, groups: number): number {
+  const old = fairShares(before);
+  let sum = 0;
+  for (const [node, share] of fairShares(after)) sum += Math.max(0, share - (old.get(node) ?? 0));
+  // shares are found by halving: what is left of that is no copy
+  return Math.round(sum * groups * 1e6) / 1e6;
+}
+
+function nodePlans(before: PlacementTable, after: PlacementTable, groupBytes: GroupBytes): NodePlan[] {
+  const loads = { before: loadsOf(before, groupBytes), after: loadsOf(after, groupBytes) };
+  const weights = new Map<NodeId, { before: Weight | undefined; after: Weight | undefined }>();
+  const places = new Map<NodeId, { subcluster: number; domain: string }>();
+  for (const side of ['before', 'after'] as const) {
+    const { topology } = side === 'before' ? before : after;
+    for (const { id: subcluster, nodes } of topology.subclusters) {
+      for (const node of nodes) {
+        weights.set(node.id, { before: undefined, after: undefined, ...weights.get(node.id), [side]: node.weight });
+        places.set(node.id, { subcluster, domain: domainOf(topology, node) });
+      }
+    }
+  }
+  return [...weights]
+    .toSorted(([a], [b]) => a - b)
+    .map(([node, weight]) => ({
+      node,
+      ...places.get(node)!,
+      weight,
+      before: loads.before.get(node),
+      after: loads.after.get(node),
+    }));
+}
+
+function standingOf(
+  table: PlacementTable,
+  groupBytes: GroupBytes,
+  labels: Standing['spread'][number]['label'][],
+): Standing {
+  return {
+    algorithm: table.topology.algorithm,
+    copies: table.topology.copies,
+    nodes: placeableNodes(table.topology).length,
+    balance: balanceOf(table, loadsOf(table, groupBytes)),
+    spread: labels.map((label) => spreadOf(table, label)),
+  };
+}
+
+/** @throws PlacementError INVALID unless the topology can place groups, be they short of copies */
+function checkSide(topology: Topology, side: string): void {
+  const placeable = placeableNodes(topology).length;
+  if (placeable === 0)
+    throw new PlacementError('INVALID', `${side} the change no node has weight: nothing can be placed`);
+  // a shortfall is told as a warning: the plan is what shows it
+  const short = placeable < topology.copies && algorithmOf(topology).supports.stores !== 'table';
+  const { errors } = validateTopology(short ? { ...topology, copies: placeable } : topology);
+  if (errors.length > 0) {
+    throw new PlacementError('INVALID', `${side} the change: ${errors.join('; ')}`, {
+      details: { errors: errors.length },
+    });
+  }
+}
+
+/**
+ * What moves when one topology becomes the next, against the least that must; how evenly nodes are filled and how far apart
+ * copies lie, before and after; and what to beware of.
+ *
+ * @throws PlacementError INVALID, BAD_CONFIG if a topology cannot be used at all; a shortfall of nodes is only a warning
+ *
+ * Cost: compiles both tables, about a second for 65 536 groups on 1 000 nodes.
+ */
+export function planChange(input: PlanInput): PlacementPlan {
+  const { before, after, groupBits, groupBytes = 1, capacities = new Map() } = input;
+  checkSide(before, 'before');
+  checkSide(after, 'after');
+  const old = compilePlacement(before, groupBits, before.copies, { shortfall: 'fewer' });
+  old.rows();
+  const next = compilePlacement(after, groupBits, after.copies, { shortfall: 'fewer', previous: old });
+  const movement = movementBetween(old, next, groupBytes);
+  const groups = old.groupCount;
+  const least = leastCopies(before, after, groups);
+  const known = [...labelsOf(before), ...labelsOf(after)];
+  const labels = DOMAIN_LABELS.filter((label) => known.includes(label));
+  const plan: PlacementPlan = {
+    groups,
+    movement,
+    least,
+    ofLeast: least < 1 ? undefined : movement.copies / least,
+    before: standingOf(old, groupBytes, labels),
+    after: standingOf(next, groupBytes, labels),
+    nodes: nodePlans(old, next, groupBytes),
+    warnings: [],
+  };
+  return { ...plan, warnings: warningsOf(plan, { before, after, groups, capacities }) };
+}
