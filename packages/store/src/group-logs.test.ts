@@ -105,3 +105,23 @@ test('a void block that is taken again is answered only when a crash no longer m
   const again = await bed.crash('power');
   assert.equal(again.log(GROUP).last, 3);
 });
+
+test('of two branches of a log the adopted one counts, though the other has the higher ballot', async () => {
+  const bed = new TestBed();
+  const { store } = await opened(bed);
+  const branch = [2, 3].map((sequence) => aNote({ sequence, ballot: 4, name: `b4 ${sequence}` }));
+  await Promise.all(branch.map((entry) => store.append(entry)));
+  await codesOf(store.append(aNote({ sequence: 2, ballot: 5, name: 'b5' })));
+  await store.cut(GROUP, 1, 6);
+  await Promise.all(branch.map((entry) => store.append(entry)));
+  for (const loseIndex of [false, true]) {
+    const again = await bed.crash('power', { loseIndex });
+    const pending = (await again.pending(GROUP)).map(({ sequence, ballot }) => `${sequence} of ${ballot}`);
+    assert.deepEqual(pending.slice(-2), ['2 of 4', '3 of 4']);
+  }
+  bed.store.commit(GROUP, 3);
+  await putAll(bed.store, [aNote({ sequence: 4, ballot: 7, name: 'b7', commit: 3 })]);
+  const rebuilt = await bed.crash('power', { loseIndex: true });
+  const names = (await rebuilt.notes(GROUP, new Uint8Array(0))).map(({ name }) => new TextDecoder().decode(name));
+  assert.deepEqual(names, ['b4 2', 'b4 3']);
+});

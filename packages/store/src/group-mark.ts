@@ -2,11 +2,12 @@ import { type Ballot, fromUtf8, type Sequence, utf8, WebdfsError } from '@webdfs
 import { MAX_MARK_BYTES, MAX_VOID_RANGES } from './limits.ts';
 import type { GroupMark } from './store.ts';
 
-/** Entries with after < sequence ≤ upTo and a ballot below `below` are void for good. */
+/** Entries with after < sequence ≤ upTo and above < ballot < below are void for good; −1 or missing: of any lower ballot. */
 export interface VoidRange {
   readonly after: Sequence;
   readonly upTo: Sequence;
   readonly below: Ballot;
+  readonly above?: Ballot | undefined;
 }
 
 /**
@@ -30,7 +31,17 @@ export function packMark(content: MarkContent): Uint8Array {
     throw new WebdfsError('TOO_LARGE', `a group's mark has at most ${MAX_MARK_BYTES} bytes`);
   }
   const { voids, ...rest } = content;
-  return utf8(JSON.stringify({ ...rest, voids: voids.map(({ after, upTo, below }) => [after, upTo, below]) }));
+  return utf8(JSON.stringify({ ...rest, voids: voids.map(packRange) }));
+}
+
+type PackedRange = [after: number, upTo: number, below: number, above?: number];
+
+function packRange({ after, upTo, below, above }: VoidRange): PackedRange {
+  return above === undefined ? [after, upTo, below] : [after, upTo, below, above];
+}
+
+function unpackRange([after, upTo, below, above]: PackedRange): VoidRange {
+  return above === undefined ? { after, upTo, below } : { after, upTo, below, above };
 }
 
 /** @throws CORRUPT */
@@ -41,18 +52,19 @@ export function unpackMark(bytes: Uint8Array): MarkContent {
   } catch (error) {
     throw new WebdfsError('CORRUPT', 'group mark is no JSON', { cause: error });
   }
-  const content = parsed as Omit<MarkContent, 'voids'> & { voids: [number, number, number][] };
+  const content = parsed as Omit<MarkContent, 'voids'> & { voids: PackedRange[] };
   if (typeof content.number !== 'number' || !Array.isArray(content.voids)) {
     throw new WebdfsError('CORRUPT', 'group mark lacks its number or its ranges');
   }
-  return { ...content, voids: content.voids.map(([after, upTo, below]) => ({ after, upTo, below })) };
+  return { ...content, voids: content.voids.map(unpackRange) };
 }
 
 export function isVoid(voids: readonly VoidRange[], sequence: Sequence, ballot: Ballot): boolean {
-  for (const range of voids) {
-    if (sequence > range.after && sequence <= range.upTo && ballot < range.below) return true;
-  }
-  return false;
+  return voids.some((range) => isIn(range, sequence, ballot));
+}
+
+function isIn({ after, upTo, below, above = -1 }: VoidRange, sequence: Sequence, ballot: Ballot): boolean {
+  return sequence > after && sequence <= upTo && ballot < below && ballot > above;
 }
 
 /** Adds a range, joined with one that it goes on from; the oldest go beyond `MAX_VOID_RANGES`. */
@@ -60,7 +72,8 @@ export function addVoid(voids: readonly VoidRange[], range: VoidRange): VoidRang
   if (voids.some((old) => covers(old, range))) return [...voids];
   const kept = voids.filter((old) => !covers(range, old));
   const at = kept.findLastIndex(
-    ({ after, upTo, below }) => below === range.below && after <= range.after && upTo >= range.after,
+    (old) =>
+      old.below === range.below && old.above === range.above && old.after <= range.after && old.upTo >= range.after,
   );
   if (at >= 0) kept[at] = { ...range, after: kept[at]!.after };
   else kept.push(range);
@@ -68,18 +81,23 @@ export function addVoid(voids: readonly VoidRange[], range: VoidRange): VoidRang
 }
 
 function covers(one: VoidRange, other: VoidRange): boolean {
-  return one.after <= other.after && one.upTo >= other.upTo && one.below >= other.below;
+  const { above = -1 } = one;
+  return one.after <= other.after && one.upTo >= other.upTo && one.below >= other.below && above <= (other.above ?? -1);
 }
 
 /**
  * Takes an entry out of the void again: an adopted log has it after all, and so everything up to it. Others of its sequence
- * and a lower ballot stay void, whatever said so before.
+ * stay void, of lower ballots whatever said so before, of higher ones if a range said so.
  */
 export function reviveFrom(voids: readonly VoidRange[], sequence: Sequence, ballot: Ballot): VoidRange[] {
-  if (!isVoid(voids, sequence, ballot)) return [...voids];
+  const around = voids.filter((range) => isIn(range, sequence, ballot));
+  if (around.length === 0) return [...voids];
   const rest = voids.flatMap((range) => {
-    if (sequence <= range.after || sequence > range.upTo || ballot >= range.below) return [range];
+    if (!around.includes(range)) return [range];
     return sequence === range.upTo ? [] : [{ ...range, after: sequence }];
   });
-  return addVoid(rest, { after: sequence - 1, upTo: sequence, below: ballot });
+  const here = { after: sequence - 1, upTo: sequence };
+  const below = Math.max(...around.map((range) => range.below));
+  const lower = addVoid(rest, { ...here, below: ballot });
+  return below === ballot + 1 ? lower : addVoid(lower, { ...here, above: ballot, below });
 }

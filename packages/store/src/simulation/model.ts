@@ -53,6 +53,8 @@ export class GroupModel {
   /** Entries before `base`, by sequence: an index that was lost may not know that they were committed. */
   readonly past = new Map<number, Sent>();
   doubtful: Sent[] = [];
+  /** What was overtaken last: another branch of the log, that a takeover may adopt yet. */
+  overtaken: readonly Sent[] = [];
   /** Given to a learner: answered, and not. */
   installed: Sent[] = [];
   installing: Sent[] = [];
@@ -153,6 +155,7 @@ export class GroupModel {
     this.ground = { records: new Map(), blocks: new Map(), notes: new Map() };
     this.log = [];
     this.doubtful = [];
+    this.overtaken = [];
     this.installed = [];
     this.installing = [];
     this.state = 'here';
@@ -175,6 +178,7 @@ export class GroupModel {
     this.log = [...this.log.slice(0, Math.max(0, commit - this.base)), ...pending];
     for (const sent of this.log) sent.answered = true;
     this.doubtful = [];
+    this.overtaken = [];
     this.committed = Math.min(Math.max(commit, this.committed), this.end);
   }
 

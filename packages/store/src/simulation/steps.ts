@@ -91,7 +91,9 @@ export class Steps {
     const after = committed + this.#random.below(end - committed);
     model.ballot += 1;
     this.#machine.trace(() => `overtake group ${model.key.group} after ${after} below ${model.ballot}`);
-    return model.cut(after).settled;
+    const { victims, settled } = model.cut(after);
+    model.overtaken = victims;
+    return settled;
   }
 
   #send(life: Life, model: GroupModel, { entry, bytes }: Omit<Sent, 'answered'>, settled?: () => void): void {
@@ -159,12 +161,16 @@ export class Steps {
   /** A new ballot adopts a part of the log and voids the rest; now and then the next one adopts some of that after all. */
   #cut(life: Life, model: GroupModel): void {
     const random = this.#random;
-    const after = model.committed + random.below(model.end - model.committed + 1);
+    const { overtaken } = model;
+    const branch = random.below(2) === 0 && this.#canAdopt(model, overtaken) ? overtaken : undefined;
+    const after = branch
+      ? branch[0]!.entry.sequence - 1
+      : model.committed + random.below(model.end - model.committed + 1);
     const { victims, settled } = model.cut(after);
     model.ballot += 1;
     const { ballot, epoch } = model;
     this.#machine.trace(() => `cut group ${model.key.group} after ${after} below ${ballot}`);
-    const again = victims.slice(0, random.below(2) === 0 ? random.below(victims.length + 1) : 0);
+    const again = branch ?? victims.slice(0, random.below(2) === 0 ? random.below(victims.length + 1) : 0);
     const adopt = (): void => {
       if (model.ballot !== ballot || model.epoch !== epoch || model.end !== after || model.state !== 'here') return;
       for (const { entry, bytes } of again) {
@@ -181,6 +187,14 @@ export class Steps {
       refused: (code) => assert.equal(code, 'DISK_FULL'),
     });
     if (soon) adopt();
+  }
+
+  /** Whether a branch goes on from what is here and not committed: ballots of a log never fall. */
+  #canAdopt(model: GroupModel, [first]: readonly Sent[]): boolean {
+    if (first === undefined) return false;
+    const { sequence, ballot } = first.entry;
+    const isOpen = sequence > model.committed && sequence <= model.end;
+    return isOpen && (model.at(sequence - 1)?.entry.ballot ?? 0) <= ballot;
   }
 
   #mark(life: Life, model: GroupModel): void {
