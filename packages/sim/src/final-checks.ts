@@ -1,0 +1,137 @@
+import { type GroupKey, toHex, utf8 } from '@webdfs/base';
+import { KEYS, SimulatedClient, Violation, BUCKET } from './simulated-client.ts';
+import type { Invariants } from './invariants.ts';
+import type { Life, SimulatedMachine } from './machine.ts';
+import type { SimulatedCluster } from './simulated-cluster.ts';
+
+/** How long a cluster may take to be whole once the weather is good. */
+const CONVERGE_MS = 120_000;
+/** How long garbage may take to be found: releases, then a look at every block, twice. */
+const COLLECT_MS = 90_000;
+const MAX_ROWS = 10_000;
+
+function everyLife(cluster: SimulatedCluster): Life[] {
+  return cluster.machines.flatMap(({ life }) => (life === undefined ? [] : [life]));
+}
+
+/** Whether every group has all its members, none of them marked, and is served. */
+function isWhole(cluster: SimulatedCluster): boolean {
+  if (everyLife(cluster).length < cluster.machines.length || !cluster.allServed) return false;
+  for (const key of cluster.groups()) if (cluster.view.group(key).health !== 'whole') return false;
+  return true;
+}
+
+function membersAgree(cluster: SimulatedCluster, key: GroupKey): boolean {
+  const logs = cluster.view.group(key).inSync.map((node) => cluster.machine(node).life!.storage.store.log(key));
+  const [first] = logs;
+  return logs.every(
+    ({ commit, last, digest, objects }) =>
+      commit === last && commit === first!.commit && digest === first!.digest && objects === first!.objects,
+  );
+}
+
+/** Everything that a group's members hold can be read there, and is the same everywhere. */
+async function checkCopies(cluster: SimulatedCluster, machine: SimulatedMachine, key: GroupKey): Promise<void> {
+  const { store } = machine.life!.storage;
+  const { rows } = await store.walkRecords(key, undefined, MAX_ROWS);
+  for (const row of rows) {
+    if (row.tombstone) continue;
+    const record = store.find(row.key);
+    if (record === undefined) throw new Violation(`node ${machine.node} lists ${toHex(row.key)} and does not find it`);
+    await store.read(record);
+  }
+  const blocks = await store.walkBlocks(key, undefined, MAX_ROWS);
+  for (const block of blocks.rows) await store.readBlock(block, 0, new Uint8Array(block.size));
+}
+
+/** How many blocks all members of all groups hold, one copy counted. */
+async function countBlocks(cluster: SimulatedCluster): Promise<number> {
+  let count = 0;
+  for (const key of cluster.groups()) {
+    const { primary } = cluster.view.group(key);
+    const { rows } = await cluster.machine(primary!).life!.storage.store.walkBlocks(key, undefined, MAX_ROWS);
+    count += rows.length;
+  }
+  return count;
+}
+
+/** Blocks that the objects which are there are made of. */
+async function countNamed(cluster: SimulatedCluster, blockBytes: number): Promise<number> {
+  const { objects: layer } = everyLife(cluster)[0]!;
+  const { objects } = await layer.list(BUCKET, { limit: 1_000 });
+  let count = 0;
+  for (const { key } of objects) {
+    const { info } = await layer.head(BUCKET, key);
+    if (info.parts === 0 && info.size <= 256) continue;
+    if (info.parts === 0) count += Math.ceil(info.size / blockBytes);
+    for (let part = 1; part <= info.parts; part++) {
+      const { length } = await layer.head(BUCKET, key, { range: { type: 'part', number: part } });
+      count += Math.ceil(length / blockBytes);
+    }
+  }
+  return count;
+}
+
+async function abortUploads(cluster: SimulatedCluster): Promise<void> {
+  const { objects: layer } = everyLife(cluster)[0]!;
+  for (let open = 1; open > 0;) {
+    const { uploads } = await layer.listUploads(BUCKET, { limit: 1_000 });
+    for (const { key, uploadId } of uploads) await layer.abortUpload(BUCKET, key, uploadId);
+    open = uploads.length;
+  }
+  await layer.sweepUploads();
+  for (const { objects } of everyLife(cluster)) await objects.idle();
+}
+
+export interface FinalSeams {
+  readonly cluster: SimulatedCluster;
+  readonly invariants: Invariants;
+  readonly client: SimulatedClient;
+  readonly blockBytes: number;
+}
+
+/**
+ * What must hold once the weather is good again: the cluster becomes whole by itself; every member of a group holds the same,
+ * and every copy of it is good; clients see it at every node; and no block is left that nothing names.
+ *
+ * @throws Violation
+ */
+export async function checkFinally({ cluster, invariants, client, blockBytes }: FinalSeams): Promise<void> {
+  await cluster.until('every group is whole and served', () => isWhole(cluster), CONVERGE_MS);
+  cluster.tell('final: whole');
+  for (const life of everyLife(cluster)) {
+    for (const key of KEYS) await cluster.during(client.read(life, key, false));
+    await cluster.during(client.list(life));
+  }
+  await cluster.during(abortUploads(cluster));
+  const agree = (): boolean => [...cluster.groups()].every((key) => membersAgree(cluster, key));
+  await cluster.until('members of every group hold the same', agree, CONVERGE_MS);
+  for (const key of cluster.groups()) {
+    for (const node of cluster.view.group(key).inSync) {
+      // what was turned over behind its back is found when it is read or scrubbed
+      if (!invariants.harmed.has(node)) await cluster.during(checkCopies(cluster, cluster.machine(node), key));
+    }
+  }
+  cluster.tell('final: copies are good');
+  await checkGarbage(cluster, blockBytes);
+  if (!isWhole(cluster)) throw new Violation('the cluster did not stay whole');
+}
+
+async function checkGarbage(cluster: SimulatedCluster, blockBytes: number): Promise<void> {
+  const named = await cluster.during(countNamed(cluster, blockBytes));
+  const until = cluster.time.now + COLLECT_MS;
+  let blocks = await cluster.during(countBlocks(cluster));
+  while (blocks > named && cluster.time.now < until) {
+    await cluster.pass(2_000);
+    blocks = await cluster.during(countBlocks(cluster));
+  }
+  if (blocks !== named) throw new Violation(`${blocks} blocks are kept, objects are made of ${named}`);
+  cluster.tell(`final: ${blocks} blocks, all named`);
+}
+
+/** The objects' bucket. */
+export async function makeBucket(cluster: SimulatedCluster): Promise<void> {
+  const { objects } = everyLife(cluster)[0]!;
+  await cluster.during(objects.createBucket(BUCKET, { owner: 'simulated' }));
+  await cluster.during(objects.list(BUCKET, { limit: 1, prefix: utf8('') }));
+}

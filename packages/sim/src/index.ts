@@ -1,0 +1,1 @@
+export { type RunOptions, type RunReport, runSeed } from './run.ts';
