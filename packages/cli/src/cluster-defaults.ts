@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { makeLog, NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
+import { NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
 import type { ClusterOptions } from '@webdfs/webdfs';
-import { logLevelOf } from './log-level.ts';
+import { stderrLog } from './log-level.ts';
 import type { Terminal } from './terminal.ts';
 
 async function freePort(): Promise<number> {
@@ -20,6 +20,11 @@ async function freePort(): Promise<number> {
  */
 const ENGINE = ['--max-semi-space-size=8', '--always-sparkplug', '--no-flush-bytecode'] as const;
 
+/** Program and first arguments of a node's process. */
+export function nodeProgram(): string[] {
+  return [process.execPath, ...process.execArgv, ...ENGINE, process.argv[1]!, 'node-process'];
+}
+
 type Defaults = Omit<ClusterOptions, 'folder' | 'nodes' | 'replicas' | 'placement' | 'buckets'>;
 
 /** How this program starts clusters: its own command line for the nodes, the machine's clock, disk and chance. */
@@ -32,16 +37,11 @@ export async function clusterDefaults(terminal: Terminal, port?: number): Promis
     port: port ?? (await freePort()),
     credentials: undefined,
     environment: terminal.environment,
-    program: [process.execPath, ...process.execArgv, ...ENGINE, process.argv[1]!, 'node'],
+    program: nodeProgram(),
     disk: new NodeDisk(),
     clock: systemClock,
     random: new SystemRandom(),
-    log: makeLog({
-      write: (line) => terminal.errors.write(`${line}\n`),
-      now: () => systemClock.now(),
-      least: logLevelOf(terminal.environment),
-      fields: { process: 'supervisor' },
-    }),
+    log: stderrLog(terminal, { process: 'supervisor' }),
     signal: terminal.signal,
   };
 }

@@ -14,7 +14,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<readonly Command[]>>> = {
   rb: async () => [(await import('./commands/buckets.ts')).rb],
   fsck: async () => [(await import('./commands/fsck.ts')).fsck],
   bench: async () => (await import('./commands/bench.ts')).benchmarks,
+  cluster: async () => (await import('./commands/cluster.ts')).clusterCommands,
   node: async () => [(await import('./commands/node.ts')).node],
+  'node-process': async () => [(await import('./commands/node-process.ts')).nodeProcess],
 };
 
 /** Those that a command line may mean: of its first word, none for the version, else all, for the help. */

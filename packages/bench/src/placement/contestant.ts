@@ -45,12 +45,13 @@ export interface Contestant {
   locator(task: Task): (group: number) => readonly number[];
 }
 
-/** An algorithm's stored table must be made anew whenever nodes go; calibration factors are kept then. */
-const REMEMBERS: ReadonlySet<AlgorithmName> = new Set(['ring', 'hdfs-random']);
+function storesOf(algorithm: AlgorithmName): 'nothing' | 'factors' | 'table' {
+  return algorithmOf({ algorithm, version: 1 }).supports.stores;
+}
 
 /** A stored table has a power of two of groups: the next below what is asked for. */
 function groupCountOf(algorithm: AlgorithmName, task: Task): number {
-  return REMEMBERS.has(algorithm) ? 2 ** Math.floor(Math.log2(task.groupCount)) : task.groupCount;
+  return storesOf(algorithm) === 'table' ? 2 ** Math.floor(Math.log2(task.groupCount)) : task.groupCount;
 }
 
 function topologyFor(algorithm: AlgorithmName, task: Task): Topology {
@@ -60,7 +61,8 @@ function topologyFor(algorithm: AlgorithmName, task: Task): Topology {
 
 function published(topology: Topology, groupCount: number, placing: Placing): Topology {
   const before = placing.before?.published;
-  if (placing.unplanned === true && !REMEMBERS.has(topology.algorithm)) {
+  // a table must be made anew when nodes go; calibration factors are kept then
+  if (placing.unplanned === true && storesOf(topology.algorithm) !== 'table') {
     return before?.factors === undefined ? topology : { ...topology, factors: before.factors };
   }
   const groupBits = Math.ceil(Math.log2(groupCount));
@@ -79,13 +81,23 @@ function locatorFor(topology: Topology): (group: number) => readonly number[] {
   return (group) => place(group, topology.copies);
 }
 
+/**
+ * Baselines are measured where no cluster may use them: without a place in the map, or blind to weight. Of them, and of tables
+ * that are still to be made, only the topology is judged.
+ */
+function refusalOf(topology: Topology): string | undefined {
+  const { supports } = algorithmOf(topology);
+  const strict = supports.lookup && supports.weights && supports.stores !== 'table';
+  return validateTopology(strict ? topology : { ...topology, algorithm: 'wrd' }).errors[0];
+}
+
 /** @param calibrated  with what a publisher stores; `false` shows the algorithm bare */
 function algorithmContestant(algorithm: AlgorithmName, calibrated: boolean): Contestant {
   return {
     name: calibrated ? algorithm : `${algorithm}${BARE}`,
     seeded: true,
-    prefixes: !REMEMBERS.has(algorithm),
-    refusal: (task) => validateTopology(topologyFor(algorithm, task)).errors[0],
+    prefixes: storesOf(algorithm) !== 'table',
+    refusal: (task) => refusalOf(topologyFor(algorithm, task)),
     place(task, placing = {}) {
       const topology = topologyFor(algorithm, task);
       const { subclusters, copies } = task;
@@ -102,7 +114,7 @@ function algorithmContestant(algorithm: AlgorithmName, calibrated: boolean): Con
 }
 
 const BARE = '-uncalibrated';
-const CALIBRATED: readonly AlgorithmName[] = ['wrd', 'rendezvous'];
+const CALIBRATED = ALGORITHMS.filter((name) => storesOf(name) === 'factors');
 const ORIGINALS: Readonly<Record<string, typeof originalRushR>> = {
   'original-rush-r': originalRushR,
   'original-rush-p': originalRushP,

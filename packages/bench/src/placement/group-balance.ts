@@ -1,125 +1,183 @@
-import { numberColumn, type ReportSection, textColumn } from '../report/report.ts';
-import type { Contestant } from './contestant.ts';
-import { subclustersOf } from './layout.ts';
+import { balancePins, publishTopology } from '@webdfs/placement';
+import { numberColumn, type ReportChart, type ReportSection, type ReportTable, textColumn } from '../report/report.ts';
+import type { Contestant, Task } from './contestant.ts';
+import { nodesOf } from './layout.ts';
 import { balanceOf, type Placed } from './placed.ts';
 
-/** Balance of nodes of one weight under a number of groups. */
+/** A cluster whose balance is measured. */
+export interface Cluster extends Omit<Task, 'groupCount' | 'seed'> {
+  readonly name: string;
+}
+
+/** Balance of a cluster under a number of groups. */
 export interface GroupBalance {
   readonly name: string;
+  readonly cluster: string;
   readonly nodes: number;
+  readonly copies: number;
   readonly groups: number;
-  /** Fullest node / mean. */
+  /** Fullest node / its target. */
   readonly fullest: number;
-  /** Standard deviation / mean. */
+  /** Standard deviation of load / target. */
   readonly variation: number;
 }
 
 export interface GroupBalanceOptions {
   readonly contestants: readonly Contestant[];
-  readonly nodes: readonly number[];
+  readonly clusters: readonly Cluster[];
   readonly groups: readonly number[];
   readonly seed: number;
   readonly onProgress: (what: string) => void;
 }
 
-const COPIES = 3;
-
 /** Copies of groups that a node has on average. */
-export function copiesPerNode(groups: number, nodes: number): number {
-  return (groups * COPIES) / nodes;
+export function copiesPerNode(groups: number, nodes: number, copies: number): number {
+  return (groups * copies) / nodes;
 }
 
-/** What chance alone makes of fullest / mean; a little more than is measured. */
-export function fullestByChance(groups: number, nodes: number): number {
-  return 1 + Math.sqrt((2 * Math.log(nodes) * (1 - COPIES / nodes)) / copiesPerNode(groups, nodes));
+/** What chance alone makes of fullest / mean, of nodes of one weight; a little more than is measured. */
+export function fullestByChance(groups: number, nodes: number, copies: number): number {
+  return 1 + Math.sqrt((2 * Math.log(nodes) * (1 - copies / nodes)) / copiesPerNode(groups, nodes, copies));
 }
 
 function firstGroups(placed: Placed, groupCount: number): Placed {
   return { ...placed, groupCount, rows: placed.rows.subarray(0, groupCount * placed.copies) };
 }
 
-export function measureGroupBalance(options: GroupBalanceOptions): GroupBalance[] {
-  const found: GroupBalance[] = [];
-  const most = Math.max(...options.groups);
-  for (const nodes of options.nodes) {
-    const subclusters = subclustersOf([1], nodes);
-    for (const contestant of options.contestants) {
-      const task = { subclusters, copies: COPIES, groupCount: most, seed: options.seed };
-      if (contestant.refusal(task) !== undefined) continue;
-      options.onProgress(`Groups: ${contestant.name}, ${nodes} nodes`);
-      // a table that remembers is balanced as a whole, not in its beginning
-      const whole = contestant.prefixes ? contestant.place(task) : undefined;
-      for (const groups of options.groups) {
-        const placed =
-          whole === undefined ? contestant.place({ ...task, groupCount: groups }) : firstGroups(whole, groups);
-        const { largest, deviation } = balanceOf(placed);
-        found.push({ name: contestant.name, nodes, groups, fullest: largest, variation: deviation });
-      }
-    }
-  }
-  return found;
+function balancesOf(contestant: Contestant, cluster: Cluster, options: GroupBalanceOptions): GroupBalance[] {
+  const { name, ...rest } = cluster;
+  const task = { ...rest, groupCount: Math.max(...options.groups), seed: options.seed };
+  if (contestant.refusal(task) !== undefined) return [];
+  options.onProgress(`Groups: ${contestant.name}, ${name}`);
+  // a table that remembers is balanced as a whole, not in its beginning
+  const whole = contestant.prefixes ? contestant.place(task) : undefined;
+  const nodes = nodesOf(cluster.subclusters).filter((node) => node.weight > 0).length;
+  return options.groups.map((groups) => {
+    const placed = whole === undefined ? contestant.place({ ...task, groupCount: groups }) : firstGroups(whole, groups);
+    const { largest, deviation } = balanceOf(placed);
+    const { copies } = cluster;
+    return { name: contestant.name, cluster: name, nodes, copies, groups, fullest: largest, variation: deviation };
+  });
 }
 
-export function groupSection(found: readonly GroupBalance[]): ReportSection {
-  const names = [...new Set(found.map((balance) => balance.name))];
-  const nodes = [...new Set(found.map((balance) => balance.nodes))];
+export function measureGroupBalance(options: GroupBalanceOptions): GroupBalance[] {
+  return options.clusters.flatMap((cluster) =>
+    options.contestants.flatMap((contestant) => balancesOf(contestant, cluster, options)),
+  );
+}
+
+/** What pins make of a cluster placed by WRD. */
+export interface PinnedBalance {
+  readonly cluster: string;
+  readonly groups: number;
+  readonly before: number;
+  readonly pins: number;
+  /** Of all copies. */
+  readonly pinnedShare: number;
+  readonly after: number;
+}
+
+/** @param groupBits  log2 of the number of groups */
+export function measurePins(cluster: Cluster, groupBits: number, seed: number): PinnedBalance {
+  const { name, ...rest } = cluster;
+  const topology = publishTopology({ algorithm: 'wrd', version: 1, seed, ...rest }, { groupBits });
+  const { pins, before, after } = balancePins(topology, { groupBits });
+  const groups = 2 ** groupBits;
+  const pinnedShare = pins.length / (groups * cluster.copies);
+  return { cluster: name, groups, before, pins: pins.length, pinnedShare, after };
+}
+
+function pinTable(pinned: readonly PinnedBalance[]): ReportTable {
+  return {
+    id: 'pins',
+    title: 'Pins until the fullest node is within 2 % of its share, wrd',
+    columns: [
+      textColumn('cluster'),
+      numberColumn('groups'),
+      numberColumn('fullest / target before', 3),
+      numberColumn('pins'),
+      numberColumn('of all copies, %', 2),
+      numberColumn('after', 3),
+    ],
+    rows: pinned.map((one) => [one.cluster, one.groups, one.before, one.pins, one.pinnedShare * 100, one.after]),
+  };
+}
+
+/** @param found  of one contestant */
+function fullestChart(found: readonly GroupBalance[]): ReportChart {
+  const clusters = Map.groupBy(found, (balance) => balance.cluster);
+  const last = [...clusters.values()].at(-1)!;
+  return {
+    id: 'fullest',
+    title: `Fullest node by copies of groups per node, ${found[0]!.name}`,
+    kind: 'line',
+    x: { title: 'copies of groups per node', scale: 'log' },
+    y: { title: 'fullest / target', scale: 'log' },
+    series: [
+      ...[...clusters].map(([name, balances]) => ({
+        name,
+        points: balances.map((one) => [copiesPerNode(one.groups, one.nodes, one.copies), one.fullest] as const),
+      })),
+      {
+        name: `formula, ${last[0]!.nodes} nodes of one weight`,
+        reference: true as const,
+        points: last.map(
+          ({ groups, nodes, copies }) =>
+            [copiesPerNode(groups, nodes, copies), fullestByChance(groups, nodes, copies)] as const,
+        ),
+      },
+    ],
+  };
+}
+
+/** @param found  of one contestant */
+function fullestTable(found: readonly GroupBalance[]): ReportTable {
   const groups = [...new Set(found.map((balance) => balance.groups))];
-  const shown = names[0]!;
-  const of = (name: string, nodeCount: number, groupCount: number): GroupBalance | undefined =>
-    found.find((one) => one.name === name && one.nodes === nodeCount && one.groups === groupCount);
-  const most = Math.max(...groups);
+  const cell = ({ fullest, groups, nodes, copies }: GroupBalance): string =>
+    `${fullest.toFixed(3)} (${fullestByChance(groups, nodes, copies).toFixed(3)})`;
+  return {
+    id: 'fullest',
+    title: `Fullest / target, ${found[0]!.name}; in brackets by the formula`,
+    columns: [textColumn('cluster'), ...groups.map((count) => textColumn(`${count} groups`))],
+    rows: [...Map.groupBy(found, (balance) => balance.cluster)].map(([name, balances]) => [
+      name,
+      ...balances.map(cell),
+    ]),
+  };
+}
+
+function contestantTable(found: readonly GroupBalance[]): ReportTable {
+  const clusters = [...new Set(found.map((balance) => balance.cluster))];
+  const most = Math.max(...found.map((balance) => balance.groups));
+  const largest = found.filter((balance) => balance.groups === most);
+  return {
+    id: 'placements',
+    title: `Fullest / target and standard deviation with ${most} groups`,
+    columns: [
+      textColumn('placement'),
+      ...clusters.flatMap((cluster) => [numberColumn(cluster, 3), numberColumn('deviation, %', 2)]),
+    ],
+    rows: [...Map.groupBy(largest, (balance) => balance.name)].map(([name, balances]) => [
+      name,
+      ...clusters.flatMap((cluster) => {
+        const one = balances.find((balance) => balance.cluster === cluster);
+        return one === undefined ? [null, null] : [one.fullest, one.variation * 100];
+      }),
+    ]),
+  };
+}
+
+/** @param found  of at least one contestant; the first is shown in full */
+export function groupSection(found: readonly GroupBalance[], pinned: readonly PinnedBalance[]): ReportSection {
+  const first = found.filter((balance) => balance.name === found[0]!.name);
   return {
     id: 'groups',
     title: 'How many groups',
     prose: [
-      'Nodes of equal weight. Only groups are placed, so a node holds a whole number of them and chance decides how many: with q copies of groups per node, ' +
-        'fullest / mean is about 1 + √(2 ln N · (1 − R/N) / q). Pins take away what is left.',
+      'Only groups are placed, so a node holds a whole number of them and chance decides how many: with q copies of groups per node, ' +
+        'fullest / mean is about 1 + √(2 ln N · (1 − R/N) / q) for N nodes of one weight. Pins take away what is left.',
     ],
-    charts: [
-      {
-        id: 'fullest',
-        title: `Fullest node by copies of groups per node, ${shown}`,
-        kind: 'line',
-        x: { title: 'copies of groups per node', scale: 'log' },
-        y: { title: 'fullest / mean', scale: 'log' },
-        series: [
-          ...nodes.map((count) => ({
-            name: `${count} nodes`,
-            points: groups.map((g) => [copiesPerNode(g, count), of(shown, count, g)?.fullest ?? 1] as const),
-          })),
-          {
-            name: `formula, ${nodes.at(-1)} nodes`,
-            reference: true as const,
-            points: groups.map((g) => [copiesPerNode(g, nodes.at(-1)!), fullestByChance(g, nodes.at(-1)!)] as const),
-          },
-        ],
-      },
-    ],
-    tables: [
-      {
-        id: 'fullest',
-        title: `Fullest / mean, ${shown}; in brackets by the formula`,
-        columns: [textColumn('nodes'), ...groups.map((count) => textColumn(`${count} groups`))],
-        rows: nodes.map((count) => [
-          String(count),
-          ...groups.map((g) => `${of(shown, count, g)?.fullest.toFixed(3)} (${fullestByChance(g, count).toFixed(3)})`),
-        ]),
-      },
-      {
-        id: 'placements',
-        title: `Fullest / mean and standard deviation in % with ${most} groups`,
-        columns: [
-          textColumn('placement'),
-          ...nodes.flatMap((count) => [numberColumn(`${count} nodes`, 3), numberColumn('deviation, %', 2)]),
-        ],
-        rows: names.map((name) => [
-          name,
-          ...nodes.flatMap((count) => {
-            const one = of(name, count, most);
-            return one === undefined ? [null, null] : [one.fullest, one.variation * 100];
-          }),
-        ]),
-      },
-    ],
+    charts: [fullestChart(first)],
+    tables: [fullestTable(first), contestantTable(found), pinTable(pinned)],
   };
 }

@@ -1,14 +1,23 @@
 import type { Clock } from '@webdfs/base';
 import { compilePlacement } from '@webdfs/placement';
 import { numberColumn, type ReportChart, type ReportSection, type ReportTable, textColumn } from '../report/report.ts';
+import { verdictOf } from '../report/verdict.ts';
 import type { Contestant, Task } from './contestant.ts';
 import { type Subclusters, subclustersOf } from './layout.ts';
+import { PUBLISHED_LOOKUP_US } from './original/published.ts';
 
-export type Weights = 'even' | 'growing';
+/** A cluster in which look-ups are timed. */
+export interface LookupLayout {
+  /** The series it belongs to: `even` or `growing` weights, or the name of a cluster. */
+  readonly weights: string;
+  readonly subclusters: Subclusters;
+  readonly copies: number;
+}
 
 export interface LookupTime {
   readonly name: string;
-  readonly weights: Weights;
+  readonly weights: string;
+  /** How many there are. */
   readonly subclusters: number;
   /** All copies of a group, nanoseconds: the best of the runs, which other work on the machine disturbs least. */
   readonly ns: number;
@@ -16,8 +25,7 @@ export interface LookupTime {
 
 export interface LookupOptions {
   readonly contestants: readonly Contestant[];
-  /** Numbers of sub-clusters, of five nodes each. */
-  readonly sizes: readonly number[];
+  readonly layouts: readonly LookupLayout[];
   readonly runs: number;
   /** Look-ups in a run. */
   readonly lookups: number;
@@ -35,12 +43,15 @@ const FIRST_WEIGHT = 5;
 const GROWTH = 1.1;
 
 /** `growing`: each sub-cluster a tenth heavier than the one before, as a cluster that buys larger disks. */
-export function layoutOf(count: number, weights: Weights): Subclusters {
+function growingLayout(weights: 'even' | 'growing', count: number): LookupLayout {
   const weightOf = (i: number): number => (weights === 'even' ? 1 : Math.round(FIRST_WEIGHT * GROWTH ** i));
-  return subclustersOf(
-    Array.from({ length: count }, (_, i) => weightOf(i)),
-    NODES_PER_SUBCLUSTER,
-  );
+  const all = Array.from({ length: count }, (_, i) => weightOf(i));
+  return { weights, subclusters: subclustersOf(all, NODES_PER_SUBCLUSTER), copies: COPIES };
+}
+
+/** Both series, with so many sub-clusters. */
+export function growingLayouts(counts: readonly number[]): LookupLayout[] {
+  return (['even', 'growing'] as const).flatMap((weights) => counts.map((count) => growingLayout(weights, count)));
 }
 
 /** Nanoseconds a call, the best of the runs. */
@@ -59,10 +70,10 @@ function timeCalls(options: LookupOptions, locate: (group: number) => readonly n
 }
 
 /** A node's table, every group of it looked up before: what a cluster pays, whatever the placement. */
-function timeTable(options: LookupOptions, subclusters: Subclusters): number {
+function timeTable(options: LookupOptions, { subclusters, copies }: LookupLayout): number {
   const { seed } = options;
-  const topology = { algorithm: 'wrd', version: 1, seed, copies: COPIES, subclusters } as const;
-  const table = compilePlacement(topology, Math.log2(GROUP_COUNT), COPIES);
+  const topology = { algorithm: 'wrd', version: 1, seed, copies, subclusters } as const;
+  const table = compilePlacement(topology, Math.log2(GROUP_COUNT), copies);
   const locate = (group: number): readonly number[] => table.members(group as Parameters<typeof table.members>[0]);
   for (let group = 0; group < GROUP_COUNT; group++) locate(group);
   return timeCalls({ ...options, lookups: Math.max(options.lookups, 100_000) }, locate);
@@ -71,48 +82,44 @@ function timeTable(options: LookupOptions, subclusters: Subclusters): number {
 export const TABLE = 'compiled table';
 
 export function measureLookups(options: LookupOptions): LookupTime[] {
-  const times: LookupTime[] = [];
-  for (const weights of ['even', 'growing'] as const) {
-    for (const size of options.sizes) {
-      options.onProgress(`Look-up cost: ${size} sub-clusters, ${weights}`);
-      const subclusters = layoutOf(size, weights);
-      const task: Task = { subclusters, copies: COPIES, groupCount: GROUP_COUNT, seed: options.seed };
-      for (const contestant of options.contestants) {
-        if (contestant.refusal(task) !== undefined) continue;
-        const ns = timeCalls(options, contestant.locator(task));
-        times.push({ name: contestant.name, weights, subclusters: size, ns });
-      }
-      times.push({ name: TABLE, weights, subclusters: size, ns: timeTable(options, subclusters) });
-    }
-  }
-  return times;
+  return options.layouts.flatMap((layout) => {
+    const { weights, subclusters, copies } = layout;
+    const count = subclusters.length;
+    options.onProgress(`Look-up cost: ${count} sub-clusters, ${weights}`);
+    const task: Task = { subclusters, copies, groupCount: GROUP_COUNT, seed: options.seed };
+    const times = options.contestants
+      .filter((contestant) => contestant.refusal(task) === undefined)
+      .map((contestant) => ({ name: contestant.name, ns: timeCalls(options, contestant.locator(task)) }));
+    times.push({ name: TABLE, ns: timeTable(options, layout) });
+    return times.map(({ name, ns }) => ({ name, weights, subclusters: count, ns }));
+  });
 }
 
 export function timeOf(
   times: readonly LookupTime[],
   name: string,
-  weights: Weights,
+  weights: string,
   subclusters: number,
 ): number | undefined {
   return times.find((time) => time.name === name && time.weights === weights && time.subclusters === subclusters)?.ns;
 }
 
-function timeTableOf(times: readonly LookupTime[], weights: Weights): ReportTable {
-  const sizes = [...new Set(times.map((time) => time.subclusters))];
+function timeTableOf(times: readonly LookupTime[], weights: string): ReportTable {
+  const sizes = [...new Set(times.filter((time) => time.weights === weights).map((time) => time.subclusters))];
   const names = [...new Set(times.map((time) => time.name))];
   return {
-    id: weights,
-    title: `Nanoseconds a look-up of ${COPIES} copies, ${weights} weights`,
+    id: weights.toLowerCase().replaceAll(/[^a-z\d]+/g, '-'),
+    title: `Nanoseconds a look-up of all copies: ${weights}`,
     columns: [textColumn('placement'), ...sizes.map((size) => numberColumn(`${size} sub-clusters`))],
     rows: names.map((name) => [name, ...sizes.map((size) => timeOf(times, name, weights, size) ?? null)]),
   };
 }
 
-function timeChart(times: readonly LookupTime[], weights: Weights): ReportChart {
+function timeChart(times: readonly LookupTime[], weights: string): ReportChart {
   const names = [...new Set(times.map((time) => time.name))];
   return {
     id: weights,
-    title: `Cost of a look-up, ${weights} weights`,
+    title: `Cost of a look-up: ${weights} weights`,
     kind: 'line',
     x: { title: 'sub-clusters of five nodes', scale: 'log' },
     y: { title: 'nanoseconds', scale: 'log' },
@@ -125,17 +132,71 @@ function timeChart(times: readonly LookupTime[], weights: Weights): ReportChart 
   };
 }
 
-export function lookupSection(times: readonly LookupTime[]): ReportSection {
+const SHAPES = [
+  ['original-rush-r', 'rush-r even', 'even'],
+  ['original-rush-p', 'rush-p even', 'even'],
+  ['rush-r-shuffle', 'rush-r even', 'even'],
+  ['rush-p', 'rush-p even', 'even'],
+  ['original-rush-r', 'rush-r growing', 'growing'],
+  ['original-rush-p', 'rush-p growing', 'growing'],
+  ['rush-r-shuffle', 'rush-r growing', 'growing'],
+  ['rush-p', 'rush-p growing', 'growing'],
+] as const;
+
+const SHAPE_BECAUSE = {
+  even: 'a draw costs the same at every place of its sequence here; RUSH_P of 2009 drew once more for every sub-cluster below',
+  growing: 'weights grow by a factor here; in 2009 by a power, which passed what a number can hold at 74 sub-clusters',
+} as const;
+
+/** Machines differ by thousands; how the cost grows from 10 to 100 sub-clusters can be compared, to a factor of two. */
+function shapeTable(times: readonly LookupTime[]): ReportTable {
+  const [, few, , , many] = PUBLISHED_LOOKUP_US.subclusters;
+  const rows = SHAPES.flatMap(([name, key, weights]) => {
+    const [low, high] = [timeOf(times, name, weights, few), timeOf(times, name, weights, many)];
+    if (low === undefined || high === undefined) return [];
+    const [, microsLow, , , microsHigh] = PUBLISHED_LOOKUP_US[key];
+    const published = microsHigh / microsLow;
+    const measured = high / low;
+    const verdict = verdictOf({ published, measured, noise: published / 2, because: SHAPE_BECAUSE[weights] });
+    return [[name, weights, microsLow, microsHigh, low / 1000, high / 1000, published, measured, verdict]];
+  });
+  return {
+    id: 'shape',
+    title: 'Published in 2009 and measured: microseconds, and how they grow from 10 to 100 sub-clusters',
+    columns: [
+      textColumn('placement'),
+      textColumn('weights'),
+      numberColumn('published at 10', 1),
+      numberColumn('at 100', 1),
+      numberColumn('measured at 10', 2),
+      numberColumn('at 100', 2),
+      numberColumn('published growth', 2),
+      numberColumn('measured growth', 2),
+      { title: 'verdict', kind: 'verdict' },
+    ],
+    rows,
+  };
+}
+
+/** @param prose  what the layouts are */
+export function lookupSection(times: readonly LookupTime[], prose: string): ReportSection {
+  const series = [...new Set(times.map((time) => time.weights))];
+  const shapes = shapeTable(times);
   return {
     id: 'lookup',
     title: 'Cost of a look-up',
     prose: [
-      `Sub-clusters of ${NODES_PER_SUBCLUSTER} nodes, weights even or growing by a tenth from each to the next. Walks from the newest sub-cluster stop early ` +
-        'where the newest are the heaviest; a score per node costs the same wherever the weight lies.',
-      'A cluster asks its compiled table, which costs the same for every placement; the placement itself is paid once per group and change of the map.',
+      prose,
+      'Walks from the newest sub-cluster stop early where the newest are the heaviest; a score per node costs the same wherever the weight lies. A cluster asks ' +
+        'its compiled table, which costs the same for every placement; the placement itself is paid once per group and change of the map.',
       'Times are of this machine while it did what else it did: read the shape, not the digit.',
     ],
-    charts: [timeChart(times, 'even'), timeChart(times, 'growing')],
-    tables: [timeTableOf(times, 'even'), timeTableOf(times, 'growing')],
+    charts: series
+      .filter((weights) => times.some((time) => time.weights === weights && time.subclusters !== times[0]!.subclusters))
+      .map((weights) => timeChart(times, weights)),
+    tables: [...series.map((weights) => timeTableOf(times, weights)), ...(shapes.rows.length === 0 ? [] : [shapes])],
   };
 }
+
+/** What the two series of `growingLayouts` are. */
+export const GROWING_PROSE = `Sub-clusters of ${NODES_PER_SUBCLUSTER} nodes, weights even or growing by a tenth from each to the next.`;

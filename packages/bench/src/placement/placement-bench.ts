@@ -1,9 +1,15 @@
 import { type Clock, WebdfsError } from '@webdfs/base';
-import { BENCH_EXIT } from '../report/check.ts';
+import { BENCH_EXIT, type Check } from '../report/check.ts';
 import { environmentOf, type Report, type ReportSection } from '../report/report.ts';
 import { type Contestant, CONTESTANTS, contestantsOf, type Task } from './contestant.ts';
-import { groupSection, measureGroupBalance } from './group-balance.ts';
-import { lookupSection, measureLookups } from './lookup-cost.ts';
+import { type Cluster, groupSection, measureGroupBalance, measurePins } from './group-balance.ts';
+import { GROWING_PROSE, growingLayouts, type LookupTime, lookupSection, measureLookups } from './lookup-cost.ts';
+import { balanceClaims } from './claims/balance-claims.ts';
+import { FULL_CLAIMS, SHORT_CLAIMS } from './claims/claim.ts';
+import { listClaims } from './claims/list-claims.ts';
+import { lookupClaims } from './claims/lookup-claims.ts';
+import { movementClaims, rackClaims } from './claims/movement-claims.ts';
+import { subclustersOf } from './layout.ts';
 import { publishedSection } from './published-section.ts';
 import { runSetup, type SetupResults } from './setup-results.ts';
 import { distributionSection, failureSection, reorganisationSection } from './setup-sections.ts';
@@ -11,7 +17,7 @@ import { foundingSetup, rackSetup, type Setup, setupOf } from './setups.ts';
 
 /** `webdfs bench placement`: the published experiments on placement, for any placement, any cluster and any seed. */
 
-export const EXPERIMENTS = ['original', 'founding', 'racks', 'lookup', 'groups'] as const;
+export const EXPERIMENTS = ['original', 'founding', 'racks', 'lookup', 'groups', 'claims'] as const;
 export type Experiment = (typeof EXPERIMENTS)[number];
 
 /** What is compared unless told otherwise. */
@@ -43,11 +49,7 @@ const SIZES = {
 const LOOKUP_SIZES = { full: [1, 2, 5, 10, 25, 50, 75, 100], quick: [1, 10, 50, 100] } as const;
 const GROUP_NODES = { full: [15, 50, 100, 300, 1000], quick: [15, 50, 100] } as const;
 const GROUP_COUNTS = { full: [64, 256, 1024, 4096, 16_384, 65_536], quick: [64, 256, 1024, 4096, 16_384] } as const;
-
-/** Those whose balance by groups is theirs alone: the original has names, and the baselines ignore groups or weights. */
-function withGroups(contestants: readonly Contestant[]): Contestant[] {
-  return contestants.filter((contestant) => contestant.seeded);
-}
+const CLAIMS = { full: FULL_CLAIMS, quick: SHORT_CLAIMS } as const;
 
 class PlacementRun {
   readonly #options: PlacementBenchOptions;
@@ -94,35 +96,80 @@ class PlacementRun {
     return sections;
   }
 
-  sections(): ReportSection[] {
-    const { topology, experiments, seed, clock, onProgress } = this.#options;
-    const sizes = SIZES[this.#scale];
-    const sections =
-      topology === undefined
-        ? this.#builtIn()
-        : this.#setupSections(this.#setup(setupOf({ ...topology, groupCount: sizes.topology })));
-    if (experiments.includes('lookup')) {
-      const { runs, lookups } = sizes;
-      const contestants = this.#contestants;
-      const times = measureLookups({
-        contestants,
-        sizes: LOOKUP_SIZES[this.#scale],
-        runs,
-        lookups,
-        seed,
-        clock,
-        onProgress,
-      });
-      sections.push(lookupSection(times));
-    }
-    const grouped = withGroups(this.#contestants);
-    if (experiments.includes('groups') && grouped.length > 0) {
-      const nodes = GROUP_NODES[this.#scale];
-      const groups = GROUP_COUNTS[this.#scale];
-      sections.push(groupSection(measureGroupBalance({ contestants: grouped, nodes, groups, seed, onProgress })));
-    }
-    return sections;
+  #lookups(): { section: ReportSection; times: LookupTime[] } {
+    const { topology, seed, clock, onProgress } = this.#options;
+    const { runs, lookups } = SIZES[this.#scale];
+    const layouts =
+      topology === undefined ? growingLayouts(LOOKUP_SIZES[this.#scale]) : [{ ...topology, weights: topology.name }];
+    const contestants = this.#contestants;
+    const times = measureLookups({ contestants, layouts, runs, lookups, seed, clock, onProgress });
+    const prose = topology === undefined ? GROWING_PROSE : `${topology.name} as it is.`;
+    return { section: lookupSection(times, prose), times };
   }
+
+  #groups(): ReportSection[] {
+    const { topology, seed, onProgress } = this.#options;
+    const clusters: Cluster[] =
+      topology === undefined
+        ? GROUP_NODES[this.#scale].map((count) => ({
+            name: `${count} nodes`,
+            subclusters: subclustersOf([1], count),
+            copies: 3,
+          }))
+        : [topology];
+    const groups = GROUP_COUNTS[this.#scale];
+    // the originals place names, not groups
+    const contestants = this.#contestants.filter((contestant) => contestant.seeded);
+    const found = measureGroupBalance({ contestants, clusters, groups, seed, onProgress });
+    if (found.length === 0) return [];
+    const pinned = clusters.flatMap((cluster) =>
+      groups
+        .filter((count) => count === 4096 || count === 16_384)
+        .map((count) => measurePins(cluster, Math.log2(count), seed)),
+    );
+    return [groupSection(found, pinned)];
+  }
+
+  run(): { sections: ReportSection[]; checks: Check[] } {
+    const { topology, experiments, onProgress } = this.#options;
+    const sections: ReportSection[] = [];
+    const checks: Check[] = [];
+    if (topology === undefined) sections.push(...this.#builtIn());
+    else {
+      const { topology: groupCount } = SIZES[this.#scale];
+      sections.push(...this.#setupSections(this.#setup(setupOf({ ...topology, groupCount }))));
+    }
+    if (experiments.includes('lookup')) {
+      const { section, times } = this.#lookups();
+      sections.push(section);
+      if (topology === undefined) checks.push(...lookupClaims(times));
+    }
+    if (experiments.includes('groups')) sections.push(...this.#groups());
+    if (experiments.includes('claims') && topology === undefined) {
+      onProgress('Claims');
+      const sizes = CLAIMS[this.#scale];
+      checks.unshift(...balanceClaims(sizes), ...movementClaims(sizes), ...rackClaims(sizes), ...listClaims());
+    }
+    return { sections, checks };
+  }
+}
+
+/** One sentence on what became of the published figures. */
+function verdictSummary(sections: readonly ReportSection[]): string[] {
+  const counts = { reproduced: 0, within: 0, differs: 0 };
+  for (const table of sections.flatMap((section) => section.tables)) {
+    const column = table.columns.findIndex(({ kind }) => kind === 'verdict');
+    for (const row of column < 0 ? [] : table.rows) {
+      const word = String(row[column] ?? '').split(/[ ,]/, 1)[0];
+      if (word === 'reproduced' || word === 'within' || word === 'differs') counts[word]++;
+    }
+  }
+  const sum = counts.reproduced + counts.within + counts.differs;
+  if (sum === 0) return [];
+  return [
+    `Of ${sum} comparisons with what WebDFS published in 2009, ${counts.reproduced} come out to the digit, ${counts.within} lie within noise, ` +
+      `and ${counts.differs} differ for the reason that stands beside them.`,
+  ];
 }
 
 /**
@@ -133,15 +180,15 @@ class PlacementRun {
 export function benchPlacement(options: PlacementBenchOptions): Report {
   const { command, seed, clock } = options;
   const environment = environmentOf({ command, seed, clock });
-  const sections = new PlacementRun(options).sections();
+  const { sections, checks } = new PlacementRun(options).run();
   return {
     format: 'webdfs-report',
     version: 1,
     title: 'Placement: the experiments of RUSH, rerun',
-    summary: [],
+    summary: verdictSummary(sections),
     environment,
     sections,
-    checks: [],
+    checks,
   };
 }
 

@@ -37,17 +37,19 @@ function findingTable(id: string, title: string, findings: readonly Finding[]): 
   };
 }
 
+/** Two lines a figure, published and measured, and a column a disk. */
 function diskTable(id: string, title: string, findings: readonly DiskFinding[]): ReportTable {
   return {
     id,
     title,
     columns: [
-      textColumn('disk'),
-      ...findings.flatMap((finding) => [numberColumn(finding.title), numberColumn('measured')]),
+      textColumn('figure'),
+      textColumn(''),
+      ...findings[0]!.published.map((_, i) => numberColumn(String(i + 1))),
     ],
-    rows: findings[0]!.published.map((_, i) => [
-      String(i + 1),
-      ...findings.flatMap((finding) => [finding.published[i]!, finding.measured[i]!]),
+    rows: findings.flatMap((finding) => [
+      [finding.title, 'published', ...finding.published],
+      ['', 'measured', ...finding.measured],
     ]),
   };
 }
@@ -208,8 +210,8 @@ export function publishedSection(options: PublishedOptions): ReportSection {
         ],
         rows: servers,
       },
-      diskTable('rush-r-disks', 'RUSH_R, disk by disk: published, measured', rushR),
-      diskTable('rush-p-disks', 'RUSH_P, disk by disk: published, measured (mean)', rushP.disks),
+      diskTable('rush-r-disks', 'RUSH_R, disk by disk', rushR),
+      diskTable('rush-p-disks', 'RUSH_P, disk by disk (measured: mean of the sets)', rushP.disks),
     ],
   };
 }

@@ -242,7 +242,7 @@ export function reorganisationSection(results: SetupResults): ReportSection {
     prose: [
       'Moved is a (group, node) pair that is there after the change and was not before. The optimum is what nodes lose of their share of all copies; a ' +
         'placement that is biased before or after can stay below it.',
-      'Astray are copies that land on nodes which are to hold no more than before: work for nothing. Ranks count the places of a list that hold ' +
+      'Astray are copies that left a node which is to hold no less, or came to one which is to hold no more: work for nothing. Ranks count the places of a list that hold ' +
         'another node, as RUSH_P was once measured; a list that only changes its order counts there, too.',
       seedProse(results),
     ],

@@ -1,32 +1,16 @@
-import { readFile } from 'node:fs/promises';
-import { messageOf, WebdfsError } from '@webdfs/base';
-import { type Topology, validateTopology } from '@webdfs/placement';
+import { readFile, stat } from 'node:fs/promises';
+import { WebdfsError } from '@webdfs/base';
+import { asTopology } from '@webdfs/placement';
 import type { Task } from './contestant.ts';
 
 /** Larger files are no topology of 65 535 nodes. */
 const MAX_BYTES = 64 * 1024 * 1024;
+/** What a file is judged by, whatever it names: the default, without anything stored. */
+const JUDGED = { algorithm: 'wrd', version: 1, factors: undefined, pins: undefined, table: undefined };
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function refuse(path: string, what: string): never {
-  throw new WebdfsError('INVALID', `${path}: ${what}`);
-}
-
-/** The shape that `validateTopology` takes for granted. */
-function checkShape(path: string, value: unknown): asserts value is { subclusters: Topology['subclusters'] } {
-  if (!isObject(value) || !Array.isArray(value['subclusters']) || value['subclusters'].length === 0)
-    refuse(path, 'a topology has a list "subclusters" that is not empty');
-  for (const [i, subcluster] of value['subclusters'].entries()) {
-    if (!isObject(subcluster) || !Array.isArray(subcluster['nodes']))
-      refuse(path, `subclusters[${i}] is not an object with a list "nodes"`);
-    if (subcluster['nodes'].length === 0) refuse(path, `subclusters[${i}] has no nodes`);
-    for (const [k, node] of subcluster['nodes'].entries()) {
-      if (!isObject(node) || !isObject(node['labels'] ?? {}))
-        refuse(path, `subclusters[${i}].nodes[${k}] is not an object with "id", "weight" and "labels"`);
-    }
-  }
+export interface TopologyFile {
+  readonly seed: number;
+  readonly cluster: Omit<Task, 'groupCount' | 'seed'>;
 }
 
 /**
@@ -36,35 +20,16 @@ function checkShape(path: string, value: unknown): asserts value is { subcluster
  *
  * @throws WebdfsError INVALID that names file and entry
  */
-export async function readTopologyFile(path: string): Promise<Omit<Task, 'groupCount'>> {
-  let text: string;
+export async function readTopologyFile(path: string): Promise<TopologyFile> {
   try {
-    text = await readFile(path, 'utf8');
+    const { size } = await stat(path);
+    if (size > MAX_BYTES) throw new RangeError(`${size} bytes are more than ${MAX_BYTES}`);
+    const value: unknown = JSON.parse(await readFile(path, 'utf8'));
+    const given: object = typeof value === 'object' && value !== null ? value : {};
+    const topology = asTopology({ seed: 1, copies: 3, ...given, ...JUDGED });
+    const { seed, copies, domain, subclusters } = topology;
+    return { seed, cluster: { copies, subclusters, ...(domain === undefined ? {} : { domain }) } };
   } catch (error) {
-    throw new WebdfsError('INVALID', `${path} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new WebdfsError('INVALID', `${path} is no topology`, { cause: error });
   }
-  if (text.length > MAX_BYTES) refuse(path, `longer than ${MAX_BYTES} bytes`);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new WebdfsError('INVALID', `${path} is not JSON: ${messageOf(error)}`, { cause: error });
-  }
-  checkShape(path, value);
-  const given: Partial<Topology> = value;
-  const topology: Topology = {
-    algorithm: 'wrd',
-    version: 1,
-    seed: given.seed ?? 1,
-    copies: given.copies ?? 3,
-    ...(given.domain === undefined ? {} : { domain: given.domain }),
-    subclusters: value.subclusters.map(({ id, nodes }) => ({
-      id,
-      nodes: nodes.map((node) => ({ id: node.id, weight: node.weight, labels: node.labels ?? {} })),
-    })),
-  };
-  const [problem] = validateTopology(topology).errors;
-  if (problem !== undefined) refuse(path, problem);
-  const { seed, copies, domain, subclusters } = topology;
-  return { seed, copies, subclusters, ...(domain === undefined ? {} : { domain }) };
 }

@@ -4,12 +4,14 @@ import {
   balanceOf,
   type Balance,
   biasByWeight,
+  type Counts,
   type Moves,
   movesBetween,
   optimumOf,
   partnersOf,
   type Placed,
   sharedRackShare,
+  targetsOf,
 } from './placed.ts';
 import { nodesOf, type Subclusters } from './layout.ts';
 import type { Change, Setup } from './setups.ts';
@@ -33,21 +35,21 @@ export interface ChangeTrial {
   readonly moved: number;
   readonly ranks: number;
   readonly optimum: number;
-  /** Copies that move to a node which is not to hold more than before. */
+  /** See `astrayIn`. */
   readonly astray: number;
 }
 
-/** Copies that landed on nodes whose share does not grow: work for nothing. */
-function astrayIn(before: Placed, after: Placed, to: ReadonlyMap<number, number>): number {
-  const share = (placed: Placed): Map<number, number> =>
-    new Map(nodesOf(placed.subclusters).map((node) => [node.id, node.weight]));
-  const old = share(before);
-  const now = share(after);
-  const grows = (node: number): boolean => (now.get(node) ?? 0) > (old.get(node) ?? 0);
-  const anyGrows = [...now.keys()].some(grows);
-  let astray = 0;
-  for (const [node, count] of to) if (anyGrows && !grows(node)) astray += count;
-  return astray;
+/** Copies that left nodes which are to hold no less, or came to nodes which are to hold no more: the larger count. */
+function astrayIn(before: Placed, after: Placed, moves: Moves): number {
+  const old = targetsOf(before);
+  const now = targetsOf(after);
+  const growth = (node: number): number => (now.get(node) ?? 0) - (old.get(node) ?? 0);
+  const count = (counts: Counts, stray: (growth: number) => boolean): number =>
+    [...counts].reduce((sum, [node, copies]) => sum + (stray(growth(node)) ? copies : 0), 0);
+  return Math.max(
+    count(moves.from, (change) => change >= 0),
+    count(moves.to, (change) => change <= 0),
+  );
 }
 
 /** Places layouts under one seed, each once. */
@@ -100,7 +102,7 @@ export class Trial {
       moved: moves.count * scale,
       ranks: moves.ranks * scale,
       optimum: optimumOf(before, after) * scale,
-      astray: astrayIn(before, after, moves.to) * scale,
+      astray: astrayIn(before, after, moves) * scale,
     };
   }
 }

@@ -12,5 +12,10 @@ export function atMost(name: string, value: number, limit: number, unit: string)
   return { name, value, limit, unit, pass: value <= limit };
 }
 
+/** A check that passes while `value` is at least `limit`. */
+export function atLeast(name: string, value: number, limit: number, unit: string): Check {
+  return { name, value, limit, unit, pass: value >= limit };
+}
+
 /** Exit codes of every benchmark: all checks pass, one fails, or the run proves nothing. */
 export const BENCH_EXIT = { PASS: 0, FAIL: 1, INVALID: 2 } as const;

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { makeLog, NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
+import { NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
 import { checkStore } from '@webdfs/webdfs';
 import { type Command, EXIT, UsageError } from '../command.ts';
-import { logLevelOf } from '../log-level.ts';
+import { stderrLog } from '../log-level.ts';
 import { formatBytes, printJson, printLine } from '../terminal.ts';
 
 export const fsck: Command = {
@@ -24,11 +24,7 @@ export const fsck: Command = {
       disk: new NodeDisk(),
       clock: systemClock,
       random: new SystemRandom(),
-      log: makeLog({
-        write: (line) => terminal.errors.write(`${line}\n`),
-        now: () => systemClock.now(),
-        least: logLevelOf(terminal.environment),
-      }),
+      log: stderrLog(terminal, {}),
       signal: terminal.signal,
     });
     const sound = findings.damage.length === 0 && findings.damaged === 0;

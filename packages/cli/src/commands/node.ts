@@ -1,84 +1,97 @@
-import { asNodeId, makeLog, messageOf, NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
-import { BEAT_MS, credentialsFrom, type FromNode, isToNode, type RunningNode, startNode } from '@webdfs/webdfs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { NodeDisk, systemClock, WebdfsError } from '@webdfs/base';
+import { type RunningMember, startJoined } from '@webdfs/webdfs';
+import { nodeProgram } from '../cluster-defaults.ts';
 import { type Arguments, type Command, EXIT, UsageError } from '../command.ts';
-import { logLevelOf } from '../log-level.ts';
-import type { Terminal } from '../terminal.ts';
+import { etcdSettings } from '../etcd-options.ts';
+import { JOIN_OPTIONS, joinSettings } from '../join-options.ts';
+import { stderrLog } from '../log-level.ts';
+import { printJson, printLine, type Terminal } from '../terminal.ts';
 
-function need(args: Arguments, name: string): string {
-  const value = args.text(name);
-  if (value === undefined) throw new UsageError(`node lacks --${name}: it is started by webdfs up`);
-  return value;
+const TOKEN_OPTION = {
+  'token-file': {
+    type: 'string',
+    value: 'FILE',
+    about: 'holds what "webdfs cluster token" printed; needed once (WEBDFS_TOKEN)',
+  },
+} as const;
+
+async function tokenIn(args: Arguments, terminal: Terminal): Promise<string | undefined> {
+  const path = args.text('token-file');
+  if (path === undefined) return terminal.environment['WEBDFS_TOKEN'];
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new WebdfsError('BAD_CONFIG', `--token-file ${path} cannot be read`, { cause: error });
+  }
 }
 
-function tell(message: FromNode): void {
-  if (process.connected) process.send?.(message);
+/** The words for the node's own process: those that were given, less what only its supervisor wants. */
+function wordsOf(args: Arguments, folder: string): string[] {
+  const words = ['--data', folder];
+  for (const name of Object.keys(JOIN_OPTIONS)) {
+    const value = args.text(name);
+    if (name !== 'data' && value !== undefined) words.push(`--${name}`, value);
+  }
+  return words;
 }
 
-function beat(): void {
-  tell({ type: 'beat' });
-  systemClock.after(BEAT_MS, beat);
+/** The token must not stay in the environment of a process that lives for months. */
+function withoutToken(environment: Terminal['environment']): Terminal['environment'] {
+  return { ...environment, WEBDFS_TOKEN: undefined };
 }
 
-/** Resolves when the supervisor says so, or is gone. */
-function untilStopped(): Promise<void> {
-  return new Promise((resolve) => {
-    process.on('message', (message) => {
-      if (isToNode(message)) resolve();
-    });
-    process.on('disconnect', () => resolve());
-  });
+function announce(member: RunningMember, folder: string, terminal: Terminal): void {
+  const { node, pid, address, endpoint, credentials } = member;
+  if (terminal.json) {
+    printJson(terminal, { ready: true, node, pid, address, endpoint, data: folder, ...credentials });
+    return;
+  }
+  const lines = [
+    `WebDFS node ${node} is ready: ${endpoint}`,
+    '',
+    `  other nodes reach it at  ${address}`,
+    `  data and keys            ${folder}`,
+    '',
+    `"webdfs status --data ${folder}" shows the cluster. Ctrl-C stops this node.`,
+  ];
+  for (const line of lines) printLine(terminal, line);
 }
 
-function start(args: Arguments, terminal: Terminal): Promise<RunningNode> {
-  const node = asNodeId(args.count('id', 0, { least: 1, most: 65_535 }));
-  const log = makeLog({
-    write: (line) => terminal.errors.write(`${line}\n`),
-    now: () => systemClock.now(),
-    least: logLevelOf(terminal.environment),
-    fields: { node },
-  });
-  const domain = terminal.environment['WEBDFS_DOMAIN'];
-  return startNode({
-    node,
-    folder: need(args, 'data'),
-    cluster: need(args, 'cluster'),
-    host: need(args, 'host'),
-    port: args.count('port', 0, { least: 1, most: 65_535 }),
-    credentials: credentialsFrom(terminal.environment),
-    domains: domain === undefined ? [] : [domain],
-    pid: process.pid,
-    disk: new NodeDisk(),
-    clock: systemClock,
-    random: new SystemRandom(),
-    log,
-    onFatal(error) {
-      log.error('node ends', { reason: messageOf(error) });
-      process.exit(EXIT.FAILED);
-    },
-  });
-}
-
-/** One node's process; no command for people, so it has no summary. */
 export const node: Command = {
   name: 'node',
-  usage: 'node',
-  summary: '',
-  options: {
-    data: { type: 'string', value: 'FOLDER', about: "the node's own folder" },
-    id: { type: 'string', value: 'N', about: "the node's number" },
-    cluster: { type: 'string', value: 'FOLDER', about: "the cluster's folder" },
-    host: { type: 'string', value: 'ADDRESS', about: 'where clients reach it' },
-    port: { type: 'string', value: 'PORT', about: 'likewise' },
-  },
+  usage: 'node --join etcd://HOST:PORT --cluster NAME --listen HOST:PORT --data FOLDER',
+  summary: 'Runs a node of a cluster on several machines.',
+  details: [
+    'The cluster was announced with "webdfs cluster init"; it is made when as many nodes have joined as that said.',
+    'The folder keeps the keys and the data. A node that is started again needs neither token nor --id.',
+    'WEBDFS_ETCD_USER and WEBDFS_ETCD_PASSWORD log in to etcd.',
+  ].join('\n'),
+  options: { ...JOIN_OPTIONS, ...TOKEN_OPTION },
   async run(args, terminal) {
-    beat();
-    const stopped = untilStopped();
-    const running = await start(args, terminal);
-    await running.serving(systemClock);
-    tell({ type: 'ready', address: running.address });
-    await stopped;
-    await running[Symbol.asyncDispose]();
-    // what a library still holds open must not keep a stopped node
-    process.exit(EXIT.OK);
+    if (args.positionals.length > 0) throw new UsageError(`node takes no ${args.positionals[0]}`);
+    // whatever is wrong with the words is told here, not by a process that is started again and again
+    await etcdSettings(args, terminal);
+    const { host, port, advertise } = joinSettings(args);
+    const data = args.text('data');
+    if (data === undefined) throw new UsageError('say where its data goes with --data FOLDER');
+    const folder = resolve(data);
+    await using member = await startJoined({
+      folder,
+      token: await tokenIn(args, terminal),
+      host,
+      port,
+      advertise,
+      command: [...nodeProgram(), ...wordsOf(args, folder)],
+      environment: withoutToken(terminal.environment),
+      disk: new NodeDisk(),
+      clock: systemClock,
+      log: stderrLog(terminal, { process: 'supervisor' }),
+      signal: terminal.signal,
+    });
+    announce(member, folder, terminal);
+    await member.ended;
+    return EXIT.OK;
   },
 };

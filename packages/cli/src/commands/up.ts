@@ -2,15 +2,10 @@ import { resolve } from 'node:path';
 import { WebdfsError } from '@webdfs/base';
 import { credentialsFrom, type RunningCluster, startCluster } from '@webdfs/webdfs';
 import { clusterDefaults } from '../cluster-defaults.ts';
-import { type Arguments, type Command, EXIT, UsageError } from '../command.ts';
+import { type Command, EXIT, UsageError } from '../command.ts';
+import { placementOf } from '../placement-option.ts';
 import { DEFAULT_DATA } from '../remote.ts';
 import { printJson, printLine, type Terminal } from '../terminal.ts';
-
-function placementOf(args: Arguments): 'wrd' | 'rush-r' {
-  const name = args.text('placement') ?? 'wrd';
-  if (name === 'wrd' || name === 'rush-r') return name;
-  throw new UsageError(`--placement is wrd or rush-r, got ${name}`);
-}
 
 function announce(cluster: RunningCluster, terminal: Terminal): void {
   const { endpoint, credentials } = cluster;

@@ -63,13 +63,13 @@ export const benchPlacementCommand: Command = {
     if (args.positionals.length > 0) throw new UsageError('usage: webdfs bench placement');
     const quick = args.flag('quick');
     const path = args.text('topology');
-    const topology = path === undefined ? undefined : { ...(await readTopologyFile(path)), name: basename(path) };
-    const seed = args.count('seed', topology?.seed ?? 1, { least: 0, most: MAX_SEED });
+    const file = path === undefined ? undefined : await readTopologyFile(path);
+    const seed = args.count('seed', file?.seed ?? 1, { least: 0, most: MAX_SEED });
     const seeds = args.count('seeds', quick ? 1 : 3, { least: 1, most: MAX_SEEDS });
     const report = benchPlacement({
       algorithms: listOf(args, 'algorithms', USUAL_CONTESTANTS),
       experiments: experimentsOf(args),
-      ...(topology === undefined ? {} : { topology }),
+      ...(path === undefined || file === undefined ? {} : { topology: { ...file.cluster, name: basename(path) } }),
       seed,
       seeds,
       quick,

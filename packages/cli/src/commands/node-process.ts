@@ -1,0 +1,125 @@
+import { asNodeId, type Log, messageOf, NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
+import {
+  BEAT_MS,
+  credentialsFrom,
+  type FromNode,
+  isToNode,
+  type RunningNode,
+  startJoinedNode,
+  startOwnedNode,
+} from '@webdfs/webdfs';
+import { type Arguments, type Command, EXIT, exitCodeOf, UsageError } from '../command.ts';
+import { etcdSettings, openEtcd } from '../etcd-options.ts';
+import { JOIN_OPTIONS, joinSettings } from '../join-options.ts';
+import { stderrLog } from '../log-level.ts';
+import type { Terminal } from '../terminal.ts';
+
+function need(args: Arguments, name: string): string {
+  const value = args.text(name);
+  if (value === undefined) throw new UsageError(`it lacks --${name}: it is started by "webdfs up" and "webdfs node"`);
+  return value;
+}
+
+function tell(message: FromNode): void {
+  if (process.connected) process.send?.(message);
+}
+
+function beat(): void {
+  tell({ type: 'beat' });
+  systemClock.after(BEAT_MS, beat);
+}
+
+/** Aborted when the supervisor says so, or is gone. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  process.on('message', (message) => {
+    if (isToNode(message)) stop.abort();
+  });
+  process.on('disconnect', () => stop.abort());
+  return stop.signal;
+}
+
+function surroundings(terminal: Terminal, log: Log) {
+  const domain = terminal.environment['WEBDFS_DOMAIN'];
+  return {
+    credentials: credentialsFrom(terminal.environment),
+    domains: domain === undefined ? [] : [domain],
+    pid: process.pid,
+    disk: new NodeDisk(),
+    clock: systemClock,
+    random: new SystemRandom(),
+    log,
+    onFatal(error: unknown): never {
+      log.error('node ends', { reason: messageOf(error) });
+      process.exit(EXIT.FAILED);
+    },
+  };
+}
+
+async function startOwned(args: Arguments, terminal: Terminal): Promise<RunningNode> {
+  const node = asNodeId(args.count('id', 0, { least: 1, most: 65_535 }));
+  return await startOwnedNode({
+    ...surroundings(terminal, stderrLog(terminal, { node })),
+    node,
+    folder: need(args, 'data'),
+    cluster: need(args, 'cluster'),
+    host: need(args, 'host'),
+    port: args.count('port', 0, { least: 1, most: 65_535 }),
+  });
+}
+
+async function startInCluster(args: Arguments, terminal: Terminal, signal: AbortSignal): Promise<RunningNode> {
+  const settings = await etcdSettings(args, terminal);
+  const { host, port, advertise, wire, joining, node } = joinSettings(args);
+  const door = advertise?.includes(':') === true ? `[${advertise}]:${port}` : `${advertise}:${port}`;
+  return await startJoinedNode({
+    ...surroundings(terminal, stderrLog(terminal, { cluster: settings.name })),
+    name: settings.name,
+    mapStore: openEtcd(settings, terminal),
+    folder: need(args, 'data'),
+    host,
+    port,
+    wire,
+    joining,
+    signal,
+    ...(advertise === undefined ? {} : { doorAdvertise: door }),
+    ...(node === undefined ? {} : { node }),
+  });
+}
+
+async function serve(args: Arguments, terminal: Terminal, stop: AbortSignal): Promise<void> {
+  const stopped = new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve(), { once: true }));
+  const joins = args.text('host') === undefined;
+  const running = joins ? await startInCluster(args, terminal, stop) : await startOwned(args, terminal);
+  await Promise.race([running.serving(systemClock), stopped]);
+  if (!stop.aborted) {
+    tell({ type: 'ready', node: running.node, address: running.address });
+    await stopped;
+  }
+  await running[Symbol.asyncDispose]();
+}
+
+/** One node's process; no command for people, so it has no summary. */
+export const nodeProcess: Command = {
+  name: 'node-process',
+  usage: 'node-process',
+  summary: '',
+  options: {
+    ...JOIN_OPTIONS,
+    cluster: { type: 'string', value: 'NAME', about: "the cluster's name; without --join its folder" },
+    host: { type: 'string', value: 'ADDRESS', about: 'where clients reach it' },
+    port: { type: 'string', value: 'PORT', about: 'likewise' },
+  },
+  async run(args, terminal) {
+    beat();
+    const stop = stopSignal();
+    try {
+      await serve(args, terminal, stop);
+    } catch (error) {
+      if (!stop.aborted) stderrLog(terminal, {}).error('node cannot start', { reason: messageOf(error) });
+      process.exit(stop.aborted ? EXIT.OK : exitCodeOf(error));
+    }
+    // what a library, or the supervisor's channel, still holds open must not keep a stopped node
+    process.exit(EXIT.OK);
+  },
+};
