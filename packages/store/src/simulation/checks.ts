@@ -167,6 +167,7 @@ export async function recoverGroup(store: Store, model: GroupModel, how: Recover
  * replaced: what was committed before must be committed again before it can be compared.
  */
 function adoptRebuilt(store: Store, model: GroupModel, pending: readonly Sent[]): void {
+  for (const sent of pending) model.cameBack(sent);
   const { last } = store.log(model.key);
   const target = Math.min(model.committed, last);
   store.commit(model.key, target);

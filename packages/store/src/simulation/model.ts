@@ -173,6 +173,14 @@ export class GroupModel {
     return content;
   }
 
+  /** After a crash this entry waits in its place, whatever was to come there. */
+  cameBack(sent: Sent): void {
+    const at = sent.entry.sequence - this.base - 1;
+    if (at < 0) return;
+    sent.answered = true;
+    this.log[at] = sent;
+  }
+
   /** After a crash: `commit` is what was applied, `pending` what follows it. */
   adopt(commit: number, pending: readonly Sent[]): void {
     this.log = [...this.log.slice(0, Math.max(0, commit - this.base)), ...pending];
