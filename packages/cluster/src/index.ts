@@ -21,6 +21,7 @@ export {
   sliceKey,
   sliceOf,
 } from './keys.ts';
+export { announceFounding, type Domain, type Founding, type Joining } from './founding.ts';
 export { type Complaint } from './judgement.ts';
 export { type FollowedMap, followMap, type FollowOptions } from './local-map.ts';
 export { connectMapStore, type MapClientOptions } from './map-client.ts';
@@ -56,4 +57,5 @@ export {
   propose,
   together,
 } from './propose.ts';
+export { type PlaceOptions, takePlace } from './take-place.ts';
 export type { LocalMap, MapView, NodeLease } from './view.ts';

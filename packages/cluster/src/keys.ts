@@ -5,11 +5,16 @@ export const SLICE_GROUPS = 64;
 
 export const MAP_KEY = 'map';
 export const CONTROLLER_KEY = 'controller';
+/** What a cluster that is being made will be; gone once it is. */
+export const FOUNDING_KEY = 'founding';
+/** Prefix of the data folders that ask for a place in the cluster. */
+export const JOIN_PREFIX = 'join/';
 /** Prefix of all marks. */
 export const DOWN_PREFIX = 'down/';
 /** Prefix of all overrides. */
 export const GROUP_PREFIX = 'group/';
 
+export const joinKey = (storeId: string): string => `join/${storeId}`;
 export const nodeKey = (node: NodeId): string => `node/${node}`;
 export const diskKey = (node: NodeId): string => `disk/${node}`;
 export const liveKey = (node: NodeId): string => `live/${node}`;

@@ -42,6 +42,14 @@ export interface StorageNodeOptions {
   /** Where to listen for the other nodes; port 0: any. */
   readonly host: string;
   readonly port: number;
+  /** The host by which the others reach this node, where it is not `host`. */
+  readonly advertise?: string;
+  /** Links are encrypted and both ends proved; all nodes of a cluster alike. Default: proved at their start only. */
+  readonly tls?: boolean;
+  /** The id of a new data folder, if it was announced before. */
+  readonly storeId?: string;
+  /** Machine, rack, zone; as the map has them if missing. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Where clients reach this node's gateway, for `status`. */
   readonly door: string;
   readonly pid: number;
@@ -113,7 +121,7 @@ export class StorageNode implements AsyncDisposable {
       const handlers = new LateHandlers();
       const transport = stack.use(await openNodeTransport(options, map, handlers));
       const stopFollowing = followPeers(map, transport, node);
-      const session = stack.use(await register(options, { map, store, address: transport.address }));
+      const session = stack.use(await register(options, { map, store, address: addressOf(options, transport) }));
       const link = (peer: NodeId): Link => transport.link(peer);
       const controller = stack.use(
         runController({
@@ -170,7 +178,11 @@ async function openNodeStore(options: StorageNodeOptions, map: FollowedMap): Pro
     disk,
     index,
     folder,
-    identity: { node, cluster: map.view.map.cluster },
+    identity: {
+      node,
+      cluster: map.view.map.cluster,
+      ...(options.storeId === undefined ? {} : { storeId: options.storeId }),
+    },
     clock,
     random,
     log,
@@ -198,7 +210,15 @@ async function openNodeTransport(
     clock,
     random,
     log,
+    tls: options.tls === true,
   });
+}
+
+/** What the others are told: where the transport listens, unless that is no place to be reached at. */
+function addressOf({ advertise }: StorageNodeOptions, transport: Transport): string {
+  if (advertise === undefined) return transport.address;
+  const port = transport.address.slice(transport.address.lastIndexOf(':') + 1);
+  return advertise.includes(':') ? `[${advertise}]:${port}` : `${advertise}:${port}`;
 }
 
 /** Keeps the transport's addresses those of the map. */
@@ -229,6 +249,7 @@ async function register(
   return await NodeSession.start({
     node,
     address,
+    ...(options.labels === undefined ? {} : { labels: options.labels }),
     disk: store.identity.storeId,
     store: mapStore,
     map,

@@ -43,16 +43,17 @@ export class StoreFolder {
    *
    * @throws BAD_CONFIG if it belongs to another node or cluster, NEWER_FORMAT, CORRUPT if the file is gone or unreadable
    */
-  async identify(owner: { node: number; cluster: string }, random: Random): Promise<Identity> {
+  async identify(owner: { node: number; cluster: string; storeId?: string }, random: Random): Promise<Identity> {
     await this.#disk.makeFolder(this.volumes);
     // what a killed process renamed is seen here, and must not be taken back by a later loss of power
     await this.#disk.syncFolder(this.path);
-    const known = await this.#readIdentity();
+    const known = await this.known();
     if (known === undefined) {
       if ((await listVolumes(this.#disk, this.volumes)).length > 0) {
         throw new WebdfsError('CORRUPT', `${this.path} has volumes but no identity file`);
       }
-      const identity: Identity = { storeId: toHex(random.bytes(16)), node: owner.node, cluster: owner.cluster };
+      const { node, cluster, storeId = toHex(random.bytes(16)) } = owner;
+      const identity: Identity = { storeId, node, cluster };
       // the names of the new folders must outlive a power cut, or everything acknowledged in them would not
       await this.#disk.syncFolder(this.path);
       await this.#disk.syncFolder(this.path.slice(0, this.path.lastIndexOf('/')) || '/');
@@ -69,7 +70,8 @@ export class StoreFolder {
     return known;
   }
 
-  async #readIdentity(): Promise<Identity | undefined> {
+  /** Whose folder this is, if it is somebody's already. @throws NEWER_FORMAT, CORRUPT */
+  async known(): Promise<Identity | undefined> {
     const bytes = await this.#readIfThere('identity');
     if (bytes === undefined) return undefined;
     let found: Partial<Identity> & { format?: number };
@@ -140,4 +142,9 @@ export class StoreFolder {
     await this.#disk.unlink(`${this.path}/rebuild`);
     await this.#disk.syncFolder(this.path);
   }
+}
+
+/** Whose store lies in a folder; undefined if there is none. @throws NEWER_FORMAT, CORRUPT */
+export async function readIdentity(disk: Disk, folder: string): Promise<Identity | undefined> {
+  return await new StoreFolder(disk, folder).known();
 }

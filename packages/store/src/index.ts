@@ -1,6 +1,7 @@
 export { BLOCK_ID_BYTES, FLAG, KIND, type LogEntry, type LogKind, REQUEST_ID_BYTES, SUMMARY_BYTES } from './entry.ts';
 export { closesOf } from './closes.ts';
 export { digestOf } from './digest.ts';
+export { readIdentity } from './folder.ts';
 export { type FolderLock, MemoryLock, sqliteLock } from './folder-lock.ts';
 export { LevelIndexHouse } from './level-index.ts';
 export { MAX_BLOCK_BYTES, MAX_INLINE_BYTES, MAX_KEY_BYTES, MAX_META_BYTES } from './limits.ts';

@@ -39,7 +39,8 @@ export interface OpenStoreOptions {
   readonly index: RowIndexHouse;
   /** Made if it does not exist; its parent must. */
   readonly folder: string;
-  readonly identity: { readonly node: number; readonly cluster: string };
+  /** Whose folder it is, or becomes. `storeId`: the id of a new folder, if it was announced before; else drawn. */
+  readonly identity: { readonly node: number; readonly cluster: string; readonly storeId?: string };
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -12,6 +12,6 @@ export interface ClusterAccess {
   /** The policy that objects are kept by. */
   readonly policy: PolicyId;
   readonly clock: Clock;
-  /** Where each node keeps its data, for `status`. */
-  readonly folderOf: (node: NodeId) => string;
+  /** Where a node keeps its data, for `status`; undefined: not on this machine. */
+  readonly folderOf: (node: NodeId) => string | undefined;
 }

@@ -66,6 +66,20 @@ export async function readSecrets(disk: Disk, folder: string): Promise<Secrets> 
   };
 }
 
+/** Secrets as `kept` or `given`, the rest drawn. */
+export function newSecrets(random: Random, given?: Credentials, kept?: Secrets): Secrets {
+  return {
+    accessKeyId: given?.accessKeyId ?? kept?.accessKeyId ?? draw(random, KEY_ALPHABET, 20),
+    secretAccessKey: given?.secretAccessKey ?? kept?.secretAccessKey ?? draw(random, SECRET_ALPHABET, 40),
+    clusterSecret: kept?.clusterSecret ?? toHex(random.bytes(32)),
+  };
+}
+
+/** Keeps secrets in a data folder. */
+export async function saveSecrets(disk: Disk, folder: string, secrets: Secrets): Promise<void> {
+  await replaceWhole(disk, folder, FILE, utf8(`${JSON.stringify(secrets, undefined, 2)}\n`));
+}
+
 /**
  * The secrets of a data folder, made at the first start. Keys from the environment replace the kept ones, so that the
  * command line finds them beside the data.
@@ -81,13 +95,7 @@ export async function keepSecrets(options: {
     if (codeOf(error) === 'NOT_FOUND') return undefined;
     throw error;
   });
-  const secrets: Secrets = {
-    accessKeyId: given?.accessKeyId ?? kept?.accessKeyId ?? draw(random, KEY_ALPHABET, 20),
-    secretAccessKey: given?.secretAccessKey ?? kept?.secretAccessKey ?? draw(random, SECRET_ALPHABET, 40),
-    clusterSecret: kept?.clusterSecret ?? toHex(random.bytes(32)),
-  };
-  if (JSON.stringify(secrets) !== JSON.stringify(kept)) {
-    await replaceWhole(disk, folder, FILE, utf8(`${JSON.stringify(secrets, undefined, 2)}\n`));
-  }
+  const secrets = newSecrets(random, given, kept);
+  if (JSON.stringify(secrets) !== JSON.stringify(kept)) await saveSecrets(disk, folder, secrets);
   return secrets;
 }

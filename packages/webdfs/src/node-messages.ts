@@ -2,7 +2,7 @@
 
 export type FromNode =
   /** The door is open and every group this node is primary of is served. */
-  | { readonly type: 'ready'; readonly address: string }
+  | { readonly type: 'ready'; readonly node: number; readonly address: string }
   /** Once a second: the event loop turns. */
   | { readonly type: 'beat' };
 
@@ -10,9 +10,15 @@ export type ToNode = { readonly type: 'stop' };
 
 export const BEAT_MS = 1_000;
 
+function isNodeId(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) > 0;
+}
+
 export function isFromNode(message: unknown): message is FromNode {
   if (typeof message !== 'object' || message === null || !('type' in message)) return false;
-  if (message.type === 'ready') return 'address' in message && typeof message.address === 'string';
+  if (message.type === 'ready') {
+    return 'address' in message && typeof message.address === 'string' && 'node' in message && isNodeId(message.node);
+  }
   return message.type === 'beat';
 }
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { type Clock, type Log, type NodeId, type Timer, WebdfsError } from '@webdfs/base';
+import { asNodeId, type Clock, type Log, type NodeId, type Timer, WebdfsError } from '@webdfs/base';
 import { isFromNode, type ToNode } from './node-messages.ts';
 import { type ChildEvent, type ChildState, firstChild, stepChild } from './restart.ts';
 
@@ -14,7 +14,8 @@ const SURROUNDINGS = { UV_THREADPOOL_SIZE: '16', MALLOC_ARENA_MAX: '2' } as cons
 const STOP_MS = 15_000;
 
 export interface NodeProcessOptions {
-  readonly node: NodeId;
+  /** Undefined: the node learns its number when it joins. */
+  readonly node?: NodeId;
   /** Program and arguments. */
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -26,11 +27,11 @@ export interface NodeProcessOptions {
 
 /** One supervised node: started, watched, killed when it hangs, started again when it ended. */
 export class NodeProcess {
-  readonly node: NodeId;
   readonly #options: NodeProcessOptions;
   readonly #log: Log;
   #state: ChildState;
   #child: ChildProcess | undefined;
+  #node: NodeId | undefined;
   #address = '';
   #timer: Timer | undefined;
   #readyListeners: (() => void)[] = [];
@@ -38,13 +39,17 @@ export class NodeProcess {
   #deaths = 0;
 
   constructor(options: NodeProcessOptions) {
-    this.node = options.node;
     this.#options = options;
-    this.#log = options.log.with({ node: options.node });
+    this.#node = options.node;
+    this.#log = options.node === undefined ? options.log : options.log.with({ node: options.node });
     const first = firstChild(options.clock.monotonic());
     this.#state = first.state;
     this.#spawn();
     this.#tick();
+  }
+
+  get node(): NodeId | undefined {
+    return this.#node;
   }
 
   get pid(): number | undefined {
@@ -119,6 +124,7 @@ export class NodeProcess {
       this.#step({ type: message.type });
       if (message.type !== 'ready') return;
       this.#address = message.address;
+      this.#node = asNodeId(message.node);
       this.#deaths = 0;
       for (const listener of this.#readyListeners.splice(0)) listener();
     });

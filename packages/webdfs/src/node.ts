@@ -1,25 +1,44 @@
 import { type Clock, type Disk, type Log, messageOf, type NodeId, type Random } from '@webdfs/base';
 import { GroupRouter, ObjectLayer } from '@webdfs/client';
-import { connectMapStore, FIRST_POLICY, parametersWith, SystemProcesses } from '@webdfs/cluster';
+import { FIRST_POLICY, type MapStore, parametersWith, SystemProcesses } from '@webdfs/cluster';
 import { KeyRing, type OpenDoor, openDoor } from '@webdfs/gateway';
 import { announceBucket, BUCKET_CHANGED, decodeBucketChanged, StorageNode } from '@webdfs/server';
 import { LevelIndexHouse } from '@webdfs/store';
 import { type Link, NO_ATTACHMENT } from '@webdfs/wire';
 import type { ClusterAccess } from './cluster-access.ts';
-import { type Credentials, readSecrets } from './credentials.ts';
-import { mapSocketOf } from './owned-map.ts';
+import type { Credentials, Secrets } from './credentials.ts';
 import { statusReport } from './status-report.ts';
+import { topologyReport } from './topology-report.ts';
 import { whereReport } from './where-report.ts';
+
+/** Where the nodes of a cluster reach each other. */
+export interface WireOptions {
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  /** The host that the others are told, if not the one listened on. */
+  readonly advertise?: string;
+  readonly tls: boolean;
+}
 
 export interface NodeOptions {
   readonly node: NodeId;
-  /** The node's folder, and that of the cluster on this machine. */
+  /** The node's own folder. */
   readonly folder: string;
-  readonly cluster: string;
+  /** The node's from now on: it is closed with it. */
+  readonly mapStore: MapStore;
+  readonly secrets: Secrets;
+  readonly wire: WireOptions;
   /** The door's address. */
   readonly host: string;
   readonly port: number;
-  /** Replace those of the cluster's folder. */
+  /** Where clients are told to find the door, if not there. */
+  readonly doorAdvertise?: string;
+  readonly storeId?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Where a node keeps its data, for `status`; undefined: not on this machine. */
+  readonly folderOf: (node: NodeId) => string | undefined;
+  /** Replace those of the cluster. */
   readonly credentials: Credentials | undefined;
   /** Domains for virtual-host style. */
   readonly domains: readonly string[];
@@ -35,8 +54,6 @@ export interface NodeOptions {
 const GRACE_MS = 5_000;
 /** How often parts whose upload is closed are looked for. */
 const SWEEP_MS = 600_000;
-/** Nodes of one machine speak over loopback. */
-const WIRE_HOST = '127.0.0.1';
 
 /** A whole node: storage, routing, objects, doors. */
 export class RunningNode implements AsyncDisposable {
@@ -48,6 +65,10 @@ export class RunningNode implements AsyncDisposable {
     this.#storage = storage;
     this.#door = door;
     this.#rest = rest;
+  }
+
+  get node(): NodeId {
+    return this.#storage.node;
   }
 
   /** Where the other nodes reach it. */
@@ -85,32 +106,35 @@ function sweepParts(objects: ObjectLayer, clock: Clock, log: Log): Disposable {
   return { [Symbol.dispose]: () => stop.abort() };
 }
 
-/** Starts a node of a cluster on this machine. @throws what opening its store, registering and listening throw */
+async function openStorage(options: NodeOptions): Promise<StorageNode> {
+  const { node, clock, random, log, disk, host, port, wire, storeId, labels } = options;
+  return await StorageNode.open({
+    node,
+    folder: options.folder,
+    mapStore: options.mapStore,
+    clusterSecret: options.secrets.clusterSecret,
+    ...wire,
+    door: options.doorAdvertise ?? `${host}:${port}`,
+    ...(storeId === undefined ? {} : { storeId }),
+    ...(labels === undefined ? {} : { labels }),
+    pid: options.pid,
+    disk,
+    index: new LevelIndexHouse(),
+    processes: new SystemProcesses(disk),
+    clock,
+    random,
+    log,
+    parameters: parametersWith(),
+    onFatal: options.onFatal,
+  });
+}
+
+/** Starts a node. @throws what opening its store, registering and listening throw */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
-  const { node, clock, random, log, disk, host, port } = options;
-  const secrets = await readSecrets(disk, options.cluster);
+  const { node, clock, random, log, host, port, secrets, folderOf } = options;
   await using stack = new AsyncDisposableStack();
-  const mapStore = stack.use(connectMapStore(mapSocketOf(options.cluster), clock, log));
-  const storage = stack.use(
-    await StorageNode.open({
-      node,
-      folder: options.folder,
-      mapStore,
-      clusterSecret: secrets.clusterSecret,
-      host: WIRE_HOST,
-      port: 0,
-      door: `${host}:${port}`,
-      pid: options.pid,
-      disk,
-      index: new LevelIndexHouse(),
-      processes: new SystemProcesses(disk),
-      clock,
-      random,
-      log,
-      parameters: parametersWith(),
-      onFatal: options.onFatal,
-    }),
-  );
+  stack.use(options.mapStore);
+  const storage = stack.use(await openStorage(options));
   const { map } = storage;
   const link = (peer: NodeId): Link => storage.link(peer);
   const groups = new GroupRouter({ map, link, self: node, clock, random, log });
@@ -121,7 +145,6 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     await objects.bucketChanged(decodeBucketChanged(message));
     return { head: new Uint8Array(0), attached: NO_ATTACHMENT };
   });
-  const folderOf = (peer: NodeId): string => `${options.cluster}/node-${peer}`;
   const access: ClusterAccess = { map, link, groups, objects, policy, clock, folderOf };
   const door = await openDoor({
     store: objects,
@@ -145,6 +168,7 @@ function reporterOf(
 ): (name: string, parameter: (name: string) => string | undefined) => Promise<unknown> {
   return async (name, parameter) => {
     if (name === 'status') return await statusReport(access);
+    if (name === 'topology') return topologyReport(access);
     if (name !== 'where') return undefined;
     return await whereReport(access, parameter('bucket') ?? '', parameter('key') ?? '');
   };

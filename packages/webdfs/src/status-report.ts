@@ -59,7 +59,12 @@ function nodeReport(
   const down = view.down(node);
   const info = view.node(node);
   const live = view.live(node);
-  const place = { id: node, data: access.folderOf(node), ...(info === undefined ? {} : { address: info.address }) };
+  const data = access.folderOf(node);
+  const place = {
+    id: node,
+    ...(data === undefined ? {} : { data }),
+    ...(info === undefined ? {} : { address: info.address }),
+  };
   if (status === undefined || live === undefined) {
     return { ...place, state: 'down', ...(down === undefined ? {} : { reason: down.info.reason }) };
   }

@@ -1,23 +1,11 @@
-import { connect } from 'node:net';
-import {
-  asNodeId,
-  type Clock,
-  codeOf,
-  type Disk,
-  type Log,
-  messageOf,
-  type Random,
-  replaceWhole,
-  sleep,
-  utf8,
-  WebdfsError,
-} from '@webdfs/base';
+import { asNodeId, type Clock, codeOf, type Disk, type Log, messageOf, type Random } from '@webdfs/base';
 import { bearerTokenOf } from '@webdfs/gateway';
 import type { AlgorithmName } from '@webdfs/placement';
 import { type Credentials, keepSecrets, type Secrets } from './credentials.ts';
 import { openMap, type OwnedMap } from './owned-map.ts';
 import { NodeProcess } from './node-process.ts';
 import { S3Client } from './s3-client.ts';
+import { allReady, keepEndpoint, requireFreePort, untilStopped } from './start-up.ts';
 
 export interface ClusterOptions {
   /** Holds everything: the map, the secrets, a folder a node. Absolute. */
@@ -52,29 +40,8 @@ export interface SupervisedNode {
   readonly data: string;
 }
 
-/** A node that dies so often before it was ever ready will not get better by itself. */
-const MAX_EARLY_DEATHS = 5;
-
 function nodeFolder(folder: string, node: number): string {
   return `${folder}/node-${node}`;
-}
-
-/** Refuses a port that somebody already answers on: with shared ports two servers would take turns. */
-async function requireFreePort(host: string, port: number): Promise<void> {
-  const answered = await new Promise<boolean>((resolve) => {
-    const socket = connect({ host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
-  if (answered) {
-    throw new WebdfsError(
-      'BAD_CONFIG',
-      `port ${port} on ${host} is taken: another program, or another "webdfs up", answers there; stop it, or choose another with --port`,
-    );
-  }
 }
 
 /** What a node process is told on its command line; secrets stay in files and the environment. */
@@ -127,44 +94,17 @@ export class RunningCluster implements AsyncDisposable {
   }
 
   nodes(): SupervisedNode[] {
-    return this.#processes.map((process) => ({
-      id: process.node,
-      pid: process.pid,
-      address: process.address,
-      data: nodeFolder(this.folder, process.node),
+    return this.#processes.map(({ node = 0, pid, address }) => ({
+      id: node,
+      pid,
+      address,
+      data: nodeFolder(this.folder, node),
     }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#processes.map((process) => process.stop()));
     await this.#map[Symbol.asyncDispose]();
-  }
-}
-
-function untilStopped(options: ClusterOptions): Promise<void> {
-  return new Promise((resolve) => {
-    if (options.signal.aborted) resolve();
-    options.signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
-/** Waits until all nodes are up. @throws UNAVAILABLE if one keeps dying, CANCELLED when told to stop */
-async function allReady(processes: readonly NodeProcess[], options: ClusterOptions): Promise<void> {
-  const ready = Promise.all(processes.map((process) => process.ready()));
-  let done = false;
-  void ready.then(() => {
-    done = true;
-  });
-  while (!done) {
-    if (options.signal.aborted) throw new WebdfsError('CANCELLED', 'told to stop while starting');
-    const failing = processes.find((process) => process.deathsBeforeReady >= MAX_EARLY_DEATHS);
-    if (failing !== undefined) {
-      throw new WebdfsError(
-        'UNAVAILABLE',
-        `node ${failing.node} ended ${MAX_EARLY_DEATHS} times before it was ready: see the log above`,
-      );
-    }
-    await Promise.race([ready, sleep(options.clock, 200)]);
   }
 }
 
@@ -206,12 +146,10 @@ export async function startCluster(options: ClusterOptions): Promise<RunningClus
       );
     }
     await allReady(processes, options);
-    const shown = options.host === '0.0.0.0' || options.host === '::' ? '127.0.0.1' : options.host;
-    const endpoint = `http://${shown.includes(':') ? `[${shown}]` : shown}:${options.port}`;
-    await replaceWhole(disk, folder, 'endpoint', utf8(`${endpoint}\n`));
+    const endpoint = await keepEndpoint(disk, folder, options);
     using client = new S3Client({ endpoint, credentials: secrets, clock: options.clock });
     await makeBuckets(client, options);
-    return new RunningCluster({ folder, endpoint, secrets, map, processes, ended: untilStopped(options) });
+    return new RunningCluster({ folder, endpoint, secrets, map, processes, ended: untilStopped(options.signal) });
   } catch (error) {
     log.error('start failed', { reason: messageOf(error) });
     await Promise.all(processes.map((process) => process.stop()));

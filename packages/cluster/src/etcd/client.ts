@@ -175,6 +175,7 @@ export class EtcdClient implements Disposable {
       const sent = address.tls ? httpsRequest(url, options) : httpRequest(url, options);
       sent.on('socket', (socket) => {
         connected = !socket.connecting;
+        if (connected) return;
         socket.once(address.tls ? 'secureConnect' : 'connect', () => {
           connected = true;
         });

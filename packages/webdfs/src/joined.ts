@@ -1,0 +1,98 @@
+import { type Clock, codeOf, type Disk, type Log, messageOf, type NodeId, WebdfsError } from '@webdfs/base';
+import { type Credentials, readSecrets, saveSecrets, type Secrets } from './credentials.ts';
+import { NodeProcess } from './node-process.ts';
+import { allReady, keepEndpoint, requireFreePort, untilStopped } from './start-up.ts';
+import { secretsOf } from './token.ts';
+
+export interface JoinOptions {
+  /** The node's folder. Absolute. */
+  readonly folder: string;
+  /** What `webdfs cluster token` printed; not needed again once the folder has its secrets. */
+  readonly token: string | undefined;
+  /** The door's address. */
+  readonly host: string;
+  readonly port: number;
+  /** The host that clients are told. */
+  readonly advertise: string | undefined;
+  /** Program and arguments of the process that is the node. */
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** One node on this machine of a cluster on several: the supervisor's end of it. */
+export interface RunningMember extends AsyncDisposable {
+  readonly node: NodeId;
+  readonly pid: number | undefined;
+  /** Where other nodes reach it. */
+  readonly address: string;
+  readonly endpoint: string;
+  readonly credentials: Credentials;
+  /** Resolves when it was told to stop. */
+  readonly ended: Promise<void>;
+}
+
+/** @throws BAD_CONFIG if nobody has handed over the cluster's token yet */
+async function secretsFor({ disk, folder, token }: JoinOptions): Promise<Secrets> {
+  if (token !== undefined) {
+    const secrets = secretsOf(token);
+    await saveSecrets(disk, folder, secrets);
+    return secrets;
+  }
+  try {
+    return await readSecrets(disk, folder);
+  } catch (error) {
+    if (codeOf(error) !== 'NOT_FOUND') throw error;
+    throw new WebdfsError(
+      'BAD_CONFIG',
+      'joining needs the cluster\u2019s token, from "webdfs cluster init" or "webdfs cluster token": ' +
+        'name its file with --token-file, or set WEBDFS_TOKEN',
+    );
+  }
+}
+
+/**
+ * Runs one node of a cluster on several machines: a process that is started again when it ends or hangs. Resolves when it
+ * serves, which may be long: until the cluster is made, or has a place for it.
+ *
+ * @throws BAD_CONFIG (port taken, no token), UNAVAILABLE if it ends again and again before it is ready, CANCELLED
+ */
+export async function startJoined(options: JoinOptions): Promise<RunningMember> {
+  const { disk, folder, host, port, clock, log, signal } = options;
+  await requireFreePort(host, port);
+  await disk.makeFolder(folder);
+  const { accessKeyId, secretAccessKey } = await secretsFor(options);
+  const child = new NodeProcess({
+    command: options.command,
+    environment: options.environment,
+    clock,
+    log,
+    onExit: () => undefined,
+  });
+  try {
+    await allReady([child], options);
+    const endpoint = await keepEndpoint(disk, folder, { host: options.advertise ?? host, port });
+    return {
+      get node() {
+        return child.node!;
+      },
+      get pid() {
+        return child.pid;
+      },
+      get address() {
+        return child.address;
+      },
+      endpoint,
+      credentials: { accessKeyId, secretAccessKey },
+      ended: untilStopped(signal),
+      [Symbol.asyncDispose]: () => child.stop(),
+    };
+  } catch (error) {
+    log.error('start failed', { reason: messageOf(error) });
+    await child.stop();
+    throw error;
+  }
+}
