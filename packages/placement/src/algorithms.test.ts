@@ -1,5 +1,5 @@
 import { algorithmOf } from './algorithms.ts';
-import { foundingTopology, testPlacement } from './conformance.ts';
+import { testPlacement } from './conformance.ts';
 import { ALGORITHMS } from './topology.ts';
 
-for (const name of ALGORITHMS) testPlacement(name, algorithmOf(foundingTopology(name, 1)));
+for (const name of ALGORITHMS) testPlacement(name, algorithmOf({ algorithm: name, version: 1 }));

@@ -28,9 +28,15 @@ export {
 } from './samples.ts';
 export { UNIT_WEIGHT } from './topology.ts';
 
-const TOPOLOGIES = 12;
-const GROUP_BITS = 10;
-const GROUPS = 2 ** GROUP_BITS;
+/** How much a run of the suite looks at. */
+export interface Scope {
+  /** Random topologies for each promise. */
+  readonly topologies: number;
+  /** log2 of the groups placed under each of them. */
+  readonly groupBits: number;
+}
+
+const SHORT: Scope = { topologies: 12, groupBits: 8 };
 /** Lists asked for are up to this long: more copies than the topologies are for. */
 const MOST = 7;
 
@@ -42,20 +48,29 @@ export function seedOf(context: TestContext): number {
   return seed;
 }
 
-function published(algorithm: PlacementAlgorithm, topology: Topology, before?: Topology): Topology {
-  const options = { groupBits: GROUP_BITS, ...(before === undefined ? {} : { before }) };
+/** An algorithm and how far to look. */
+interface Subject {
+  readonly house: string;
+  readonly algorithm: PlacementAlgorithm;
+  readonly scope: Scope;
+}
+
+function published({ algorithm, scope }: Subject, topology: Topology, before?: Topology): Topology {
+  const options = { groupBits: scope.groupBits, ...(before === undefined ? {} : { before }) };
   return algorithm.publish?.(topology, options) ?? topology;
 }
 
 /** A change of a published topology: a table is published anew from the one before, calibration stays as it was. */
-function changed(algorithm: PlacementAlgorithm, before: Topology, after: Topology): Topology {
-  return algorithm.supports.stores === 'table' ? published(algorithm, after, before) : after;
+function changed(subject: Subject, before: Topology, after: Topology): Topology {
+  return subject.algorithm.supports.stores === 'table' ? published(subject, after, before) : after;
 }
 
 /** Many random topologies that the algorithm supports, published. */
-function sampled(context: TestContext, algorithm: PlacementAlgorithm): { chance: Chance; topologies: Topology[] } {
+function sampled(context: TestContext, subject: Subject): { chance: Chance; topologies: Topology[] } {
   const chance = new SeededChance(seedOf(context));
-  const topologies = Array.from({ length: TOPOLOGIES }, () => published(algorithm, anyTopology(chance, algorithm)));
+  const topologies = Array.from({ length: subject.scope.topologies }, () =>
+    published(subject, anyTopology(chance, subject.algorithm)),
+  );
   return { chance, topologies };
 }
 
@@ -69,18 +84,21 @@ function assertWhole(topology: Topology, list: readonly NodeId[], count: number)
 type Check = (topology: Topology, place: (group: number, count: number) => NodeId[], at: [number, number]) => void;
 
 /** `check` sees every group of many topologies, each with a count of its own. */
-function forAll(context: TestContext, algorithm: PlacementAlgorithm, check: Check): void {
-  const { chance, topologies } = sampled(context, algorithm);
+function forAll(context: TestContext, subject: Subject, check: Check): void {
+  const { chance, topologies } = sampled(context, subject);
   for (const topology of topologies) {
-    const place = algorithm.prepare(topology);
+    const place = subject.algorithm.prepare(topology);
     const most = Math.min(MOST, placeableNodes(topology).length);
-    for (let group = 0; group < GROUPS; group++) check(topology, place, [group, 1 + chance.below(most)]);
+    for (let group = 0; group < 2 ** subject.scope.groupBits; group++)
+      check(topology, place, [group, 1 + chance.below(most)]);
   }
 }
 
-function testLists(house: string, algorithm: PlacementAlgorithm): void {
+function testLists(subject: Subject): void {
+  const { house, algorithm, scope } = subject;
+  const groups = 2 ** scope.groupBits;
   test(`${house}: the same topology gives the same lists, however it travelled`, (t) => {
-    for (const topology of sampled(t, algorithm).topologies) {
+    for (const topology of sampled(t, subject).topologies) {
       const travelled = JSON.parse(JSON.stringify(topology)) as Topology;
       const shuffled: Topology = {
         ...travelled,
@@ -88,16 +106,16 @@ function testLists(house: string, algorithm: PlacementAlgorithm): void {
       };
       const place = algorithm.prepare(topology);
       const other = algorithm.prepare(shuffled);
-      for (let group = 0; group < GROUPS; group++) assert.deepEqual(place(group, 3), other(group, 3));
+      for (let group = 0; group < groups; group++) assert.deepEqual(place(group, 3), other(group, 3));
     }
   });
 
   test(`${house}: a list has as many nodes as asked for, all different, all with weight`, (t) => {
-    forAll(t, algorithm, (topology, place, [group, count]) => assertWhole(topology, place(group, count), count));
+    forAll(t, subject, (topology, place, [group, count]) => assertWhole(topology, place(group, count), count));
   });
 
   test(`${house}: one copy more keeps the ${algorithm.supports.order === 'prefix' ? 'order' : 'members'} of the others`, (t) => {
-    forAll(t, algorithm, (_, place, [group, count]) => {
+    forAll(t, subject, (_, place, [group, count]) => {
       const more = place(group, count);
       const fewer = place(group, count - 1);
       if (algorithm.supports.order === 'prefix') assert.deepEqual(more.slice(0, -1), fewer);
@@ -107,74 +125,82 @@ function testLists(house: string, algorithm: PlacementAlgorithm): void {
 }
 
 /** What a degraded cluster may come to: lists stay whole where nobody would have chosen the topology. */
-function testDegraded(house: string, algorithm: PlacementAlgorithm): void {
+function testDegraded(subject: Subject): void {
+  const { house, algorithm, scope } = subject;
+  const groups = 2 ** scope.groupBits;
   test(`${house}: lists are whole where sub-clusters are too small and weights are fractions`, (t) => {
     const chance = new SeededChance(seedOf(t));
     const supports = { ...algorithm.supports, fractionalWeights: true, wideSubclusters: 'none' as const };
-    for (let i = 0; i < TOPOLOGIES; i++) {
-      const topology = published(algorithm, anyTopology(chance, { ...algorithm, supports }));
+    for (let i = 0; i < scope.topologies; i++) {
+      const topology = published(subject, anyTopology(chance, { ...algorithm, supports }));
       const place = algorithm.prepare(topology);
-      for (let group = 0; group < GROUPS; group++) assertWhole(topology, place(group, 3), 3);
+      for (let group = 0; group < groups; group++) assertWhole(topology, place(group, 3), 3);
     }
   });
 
   test(`${house}: lists are whole when a node goes and nothing is published`, (t) => {
-    const { chance, topologies } = sampled(t, algorithm);
+    const { chance, topologies } = sampled(t, subject);
     for (const topology of topologies) {
       const live = placeableNodes(topology);
       const lost = live[chance.below(live.length)]!.id;
       const rest = keepNodes(topology, (node) => node.id !== lost);
       const count = Math.min(3, live.length - 1);
       const place = algorithm.prepare(rest);
-      for (let group = 0; group < GROUPS; group++) assertWhole(rest, place(group, count), count);
+      for (let group = 0; group < groups; group++) assertWhole(rest, place(group, count), count);
     }
   });
 }
 
-function testChanges(house: string, algorithm: PlacementAlgorithm): void {
+function testChanges(subject: Subject): void {
+  const { house, algorithm, scope } = subject;
+  const groups = 2 ** scope.groupBits;
   test(`${house}: dropping a drained node or an empty sub-cluster moves nothing`, (t) => {
-    const { chance, topologies } = sampled(t, algorithm);
+    const { chance, topologies } = sampled(t, subject);
     for (const topology of topologies) {
       const count = 1 + chance.below(Math.min(MOST, placeableNodes(topology).length));
       const place = algorithm.prepare(topology);
       const later = algorithm.prepare(keepNodes(topology, (node) => node.weight > 0));
-      for (let group = 0; group < GROUPS; group++) assert.deepEqual(later(group, count), place(group, count));
+      for (let group = 0; group < groups; group++) assert.deepEqual(later(group, count), place(group, count));
     }
   });
 }
 
-function testGrowth(house: string, algorithm: PlacementAlgorithm): void {
+function testGrowth(subject: Subject): void {
+  const { house, algorithm, scope } = subject;
+  const groups = 2 ** scope.groupBits;
   test(`${house}: adding nodes moves copies only to them`, (t) => {
-    const { chance, topologies } = sampled(t, algorithm);
+    const { chance, topologies } = sampled(t, subject);
     for (const { domain: _, ...topology } of topologies) {
       const added = subclusterOf(1_000, { firstId: 1_000, count: 3, weight: 1 + chance.below(8) });
-      const grown = changed(algorithm, topology, { ...topology, subclusters: [...topology.subclusters, added] });
+      const grown = changed(subject, topology, { ...topology, subclusters: [...topology.subclusters, added] });
       const before = algorithm.prepare(topology);
       const after = algorithm.prepare(grown);
       const moves = movesBetween(
         (group) => before(group, 3),
         (group) => after(group, 3),
-        GROUPS,
+        groups,
       );
       for (const move of moves) assert.ok(move.come.every((node) => node >= 1_000));
     }
   });
 }
 
-function testReweight(house: string, algorithm: PlacementAlgorithm): void {
+function testReweight(subject: Subject): void {
+  const { house, algorithm, scope } = subject;
+  const groups = 2 ** scope.groupBits;
   test(`${house}: a node that gains weight only gains copies, one that loses weight only loses them`, (t) => {
-    const { chance, topologies } = sampled(t, algorithm);
+    const { chance, topologies } = sampled(t, subject);
     for (const topology of topologies) {
       const live = placeableNodes(topology);
       const chosen = live[chance.below(live.length)]!.id;
       const heavier = mapNodes(topology, (node) => (node.id === chosen ? { ...node, weight: node.weight * 2 } : node));
       const light = algorithm.prepare(topology);
-      const heavy = algorithm.prepare(changed(algorithm, topology, heavier));
+      const heavy = algorithm.prepare(changed(subject, topology, heavier));
       const count = Math.min(live.length, 1 + chance.below(4));
       const moves = movesBetween(
         (group) => light(group, count),
         (group) => heavy(group, count),
-        GROUPS,
+        groups,
       );
       for (const move of moves) {
         assert.deepEqual(move.come, [chosen]);
@@ -184,9 +210,9 @@ function testReweight(house: string, algorithm: PlacementAlgorithm): void {
   });
 }
 
-function testSpread(house: string, algorithm: PlacementAlgorithm): void {
-  test(`${house}: a domain holds a second copy only where no other could take it`, (t) => {
-    forAll(t, algorithm, (topology, place, [group, count]) => {
+function testSpread(subject: Subject): void {
+  test(`${subject.house}: a domain holds a second copy only where no other could take it`, (t) => {
+    forAll(t, subject, (topology, place, [group, count]) => {
       if (topology.domain === undefined) return;
       const sizes = new Map<string, number>();
       const held = new Map<string, number>();
@@ -202,7 +228,7 @@ function testSpread(house: string, algorithm: PlacementAlgorithm): void {
   });
 }
 
-function testLoad(house: string, algorithm: PlacementAlgorithm): void {
+function testLoad({ house, algorithm }: Subject): void {
   test(`${house}: the load is ${algorithm.supports.weights ? 'proportional to weight' : 'the same for all'}, within the bias of a heavy node`, () => {
     const groupBits = 14;
     const founding = foundingTopology(algorithm.name as AlgorithmName, 1);
@@ -225,12 +251,13 @@ function testLoad(house: string, algorithm: PlacementAlgorithm): void {
  * The promises of every placement algorithm, as tests for `node:test`. Each house runs them; `supports` says which of the
  * stronger ones it makes.
  */
-export function testPlacement(house: string, algorithm: PlacementAlgorithm): void {
-  testLists(house, algorithm);
-  testDegraded(house, algorithm);
-  testChanges(house, algorithm);
-  testLoad(house, algorithm);
-  if (algorithm.supports.exactGrowth) testGrowth(house, algorithm);
-  if (algorithm.supports.exactReweight) testReweight(house, algorithm);
-  if (algorithm.supports.domains) testSpread(house, algorithm);
+export function testPlacement(house: string, algorithm: PlacementAlgorithm, scope: Scope = SHORT): void {
+  const subject: Subject = { house, algorithm, scope };
+  testLists(subject);
+  testDegraded(subject);
+  testChanges(subject);
+  testLoad(subject);
+  if (algorithm.supports.exactGrowth) testGrowth(subject);
+  if (algorithm.supports.exactReweight) testReweight(subject);
+  if (algorithm.supports.domains) testSpread(subject);
 }

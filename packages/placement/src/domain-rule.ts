@@ -47,7 +47,9 @@ export class DomainRule {
 
   #least(held: Uint32Array): number {
     let least = Infinity;
-    for (const [domain, count] of held.entries()) if (count < this.#sizes[domain]!) least = Math.min(least, count);
+    for (let domain = 0; domain < held.length; domain++) {
+      if (held[domain]! < least && held[domain]! < this.#sizes[domain]!) least = held[domain]!;
+    }
     return least;
   }
 }

@@ -6,7 +6,7 @@ import { placeableNodes } from './domains.ts';
 import { NOBODY, placerOfTable, SlotTable } from './slot-table.ts';
 import type { Topology } from './topology.ts';
 
-/** Rounds of release and refill; what is still uneven then stays so. */
+/** Passes over all groups; what is still uneven then stays so. */
 const MAX_ROUNDS = 16;
 
 /** Odd, so that its multiples pass through all groups once: what is taken comes from everywhere, not from the first groups. */
@@ -18,6 +18,8 @@ interface Seat {
   /** Slots in proportion to weight. */
   readonly wanted: number;
   have: number;
+  /** have / wanted. */
+  fill: number;
 }
 
 /** A table on its way from one publication to the next. */
@@ -26,6 +28,7 @@ class RingBuilder {
   readonly #rule: DomainRule;
   readonly #seed: number;
   readonly #seats = new Map<number, Seat>();
+  readonly #order: readonly Seat[];
   readonly #released: { group: number; column: number }[] = [];
 
   constructor(topology: Topology, table: SlotTable) {
@@ -36,8 +39,9 @@ class RingBuilder {
     const total = nodes.reduce((sum, node) => sum + node.weight, 0);
     for (const { id, weight } of nodes) {
       const wanted = (table.groups * table.copies * weight) / total;
-      this.#seats.set(id, { id, mixed: mixWord(id), wanted, have: 0 });
+      this.#seats.set(id, { id, mixed: mixWord(id), wanted, have: 0, fill: 0 });
     }
+    this.#order = [...this.#seats.values()];
   }
 
   /** Takes the slots of nodes that are gone, and those that crowd a domain while another has room. */
@@ -46,50 +50,68 @@ class RingBuilder {
       for (const [column, node] of this.#table.row(group).entries()) {
         const seat = this.#seats.get(node);
         if (seat === undefined) this.#release(group, column);
-        else seat.have += 1;
+        else give(seat, 1);
       }
       for (let left = this.#table.copies; left > 0; left--) {
         const row = this.#table.row(group);
         const crowded = this.#rule.crowded(row.filter((node) => (node as number) !== NOBODY));
         if (crowded === undefined) break;
-        this.#seats.get(crowded)!.have -= 1;
+        give(this.#seats.get(crowded)!, -1);
         this.#release(group, row.indexOf(crowded));
       }
     }
   }
 
-  /** Takes slots of nodes that have too many, one of a group at most. @returns how many */
-  releaseOverload(): number {
+  /** Gives every released slot to the hungriest node that may have it. */
+  refill(): void {
+    for (const { group, column } of this.#released) {
+      const best = this.#hungriest(group, this.#table.row(group))!;
+      give(best, 1);
+      this.#table.set(group, column, best.id);
+    }
+    this.#released.length = 0;
+  }
+
+  /** Takes slots of nodes that have too many for nodes that have too few, one of a group at most. @returns how many */
+  relieve(): number {
     let count = 0;
+    if (!this.#order.some((seat) => overload(seat) >= 1)) return count;
     for (let i = 0; i < this.#table.groups; i++) {
       const group = Math.imul(i, STRIDE) & (this.#table.groups - 1);
-      let most: Seat | undefined;
-      for (const node of this.#table.row(group)) {
+      const row = this.#table.row(group);
+      let from: Seat | undefined;
+      for (const node of row) {
         const seat = this.#seats.get(node)!;
-        if (overload(seat) >= 1 && (most === undefined || overload(seat) > overload(most))) most = seat;
+        if (overload(seat) >= 1 && (from === undefined || overload(seat) > overload(from))) from = seat;
       }
-      if (most === undefined) continue;
-      most.have -= 1;
+      if (from === undefined) continue;
+      const to = this.#hungriest(
+        group,
+        row.filter((node) => node !== from.id),
+      );
+      if (to === undefined || overload(to) > -1) continue;
+      give(from, -1);
+      give(to, 1);
       count += 1;
-      this.#release(group, this.#table.row(group).indexOf(most.id));
+      this.#table.set(group, row.indexOf(from.id), to.id);
     }
     return count;
   }
 
-  /** Gives every released slot to the hungriest node that may have it. */
-  refill(): void {
-    for (const { group, column } of this.#released) {
-      const row = this.#table.row(group);
-      const free = this.#rule.free(row.filter((node) => (node as number) !== NOBODY));
-      const state = groupState(this.#seed, group);
-      let best: Seat | undefined;
-      for (const seat of this.#seats.values()) {
-        if (free(seat.id) && (best === undefined || isHungrier(seat, best, state))) best = seat;
-      }
-      best!.have += 1;
-      this.#table.set(group, column, best!.id);
+  /** By the share of its slots that it has; of equal ones by a draw, so that the same nodes do not always share groups. */
+  #hungriest(group: number, row: readonly NodeId[]): Seat | undefined {
+    const free = this.#rule.free(row.filter((node) => (node as number) !== NOBODY));
+    const state = groupState(this.#seed, group);
+    let best: Seat | undefined;
+    let bestDraw = 0;
+    for (const seat of this.#order) {
+      if ((best !== undefined && seat.fill > best.fill) || !free(seat.id)) continue;
+      const draw = decide(state, seat.mixed, SALT.NODE);
+      if (best !== undefined && seat.fill === best.fill && draw < bestDraw) continue;
+      best = seat;
+      bestDraw = draw;
     }
-    this.#released.length = 0;
+    return best;
   }
 
   /** Orders every row so that its beginnings are spread as well as the whole. */
@@ -115,11 +137,9 @@ function overload(seat: Seat): number {
   return seat.have - seat.wanted;
 }
 
-/** By the share of its slots that it has; of equal ones by a draw, so that the same nodes do not always share groups. */
-function isHungrier(a: Seat, b: Seat, state: number): boolean {
-  const difference = a.have / a.wanted - b.have / b.wanted;
-  if (difference !== 0) return difference < 0;
-  return decide(state, a.mixed, SALT.NODE) > decide(state, b.mixed, SALT.NODE);
+function give(seat: Seat, slots: number): void {
+  seat.have += slots;
+  seat.fill = seat.have / seat.wanted;
 }
 
 function publish(topology: Topology, options: PublishOptions): Topology {
@@ -127,7 +147,7 @@ function publish(topology: Topology, options: PublishOptions): Topology {
   const builder = new RingBuilder(topology, table);
   builder.releaseWrong();
   builder.refill();
-  for (let round = 0; round < MAX_ROUNDS && builder.releaseOverload() > 0; round++) builder.refill();
+  for (let round = 0; round < MAX_ROUNDS && builder.relieve() > 0; round++);
   builder.orderRows();
   return { ...topology, table: table.publish() };
 }
