@@ -1,4 +1,4 @@
-export { benchErasure, type ErasureBenchOptions } from './erasure/erasure-bench.ts';
+export { benchErasure, ERASURE_SAMPLING, type ErasureBenchOptions } from './erasure/erasure-bench.ts';
 export { Histogram } from './object/histogram.ts';
 export { benchObjects, type MeasuredTarget, type ObjectReport, type ObjectRow } from './object/object-bench.ts';
 export { usageOf } from './object/process-usage.ts';

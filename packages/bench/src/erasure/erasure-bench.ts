@@ -23,7 +23,7 @@ export interface ErasureBenchOptions {
   /** Sizes of shards, bytes, multiples of 8. */
   readonly shardSizes: readonly number[];
   readonly seed: number;
-  readonly quick: boolean;
+  readonly sampling: Sampling;
   /** Folder in which @ronomon/reed-solomon is installed. */
   readonly ronomon?: string;
   readonly clock: Clock;
@@ -39,9 +39,10 @@ export interface Cell {
   readonly rates: readonly Rate[];
 }
 
-const SAMPLING = {
-  quick: { rounds: 5, sampleBytes: 6_000_000 },
-  full: { rounds: 17, sampleBytes: 24_000_000 },
+/** `quick` is for a look. */
+export const ERASURE_SAMPLING = {
+  quick: { rounds: 5, sampleBytes: 6_000_000, slowBytes: 1_000_000 },
+  full: { rounds: 17, sampleBytes: 24_000_000, slowBytes: 2_000_000 },
 } as const satisfies Record<string, Sampling>;
 
 const textOf = ({ data, parity }: Shape): string => `${data}+${parity}`;
@@ -149,7 +150,7 @@ function summaryOf(cells: readonly Cell[], fastest: Kernel): string[] {
 
 /** @throws Error if a code is wrong on the blocks it is measured on, or the addon does not load: the run is void */
 export async function benchErasure(options: ErasureBenchOptions): Promise<Report> {
-  const sampling = options.quick ? SAMPLING.quick : SAMPLING.full;
+  const { sampling } = options;
   const environment = environmentOf(options);
   const random = new SeededRandom(options.seed);
   const sizes = options.shapes.flatMap((shape) => options.shardSizes.map((bytes) => stripeBytes(shape, bytes)));

@@ -20,10 +20,12 @@ export interface Sampling {
   readonly rounds: number;
   /** A sample runs until so many bytes are done, at least once. */
   readonly sampleBytes: number;
+  /** The same of slow ones. */
+  readonly slowBytes: number;
 }
 
-/** Rounds of the slow ones, at most, and bytes of their samples. */
-const SLOW = { rounds: 3, sampleBytes: 1_000_000 } as const;
+/** Rounds of the slow ones, at most. */
+const SLOW_ROUNDS = 3;
 
 /** CPU time of the process with all its threads: unlike the clock it does not count what other programs took. */
 async function sample({ bytes, run }: Contestant, sampleBytes: number): Promise<number> {
@@ -44,8 +46,8 @@ export async function measureRates(contestants: readonly Contestant[], sampling:
   const rates = contestants.map((): number[] => []);
   for (let round = 0; round <= sampling.rounds; round++) {
     for (const [i, contestant] of contestants.entries()) {
-      if (contestant.slow === true && round > SLOW.rounds) continue;
-      const rate = await sample(contestant, contestant.slow === true ? SLOW.sampleBytes : sampling.sampleBytes);
+      if (contestant.slow === true && round > SLOW_ROUNDS) continue;
+      const rate = await sample(contestant, contestant.slow === true ? sampling.slowBytes : sampling.sampleBytes);
       if (round > 0) rates[i]!.push(rate);
     }
   }

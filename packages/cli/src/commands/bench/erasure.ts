@@ -1,5 +1,12 @@
 import { systemClock } from '@webdfs/base';
-import { benchErasure, type ErasureBenchOptions, exitCodeOfReport, reportText, writeReport } from '@webdfs/bench';
+import {
+  benchErasure,
+  ERASURE_SAMPLING,
+  type ErasureBenchOptions,
+  exitCodeOfReport,
+  reportText,
+  writeReport,
+} from '@webdfs/bench';
 import { type Arguments, type Command, UsageError } from '../../command.ts';
 import { printJson, printLine } from '../../terminal.ts';
 
@@ -68,7 +75,7 @@ export const benchErasureCommand: Command = {
       shapes: shapesOf(args.text('shapes') ?? SHAPES),
       shardSizes: sizesOf(args.text('sizes') ?? (quick ? SIZES.quick : SIZES.full)),
       seed,
-      quick,
+      sampling: quick ? ERASURE_SAMPLING.quick : ERASURE_SAMPLING.full,
       ...(ronomon === undefined ? {} : { ronomon }),
       clock: systemClock,
       command: commandOf(args, seed),
