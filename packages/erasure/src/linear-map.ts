@@ -126,24 +126,27 @@ export class LinearMap {
 }
 
 function overlap(a: Uint8Array, b: Uint8Array): boolean {
-  const before = a.byteOffset + a.length <= b.byteOffset || b.byteOffset + b.length <= a.byteOffset;
-  return a.buffer === b.buffer && !before && a.length > 0 && b.length > 0;
+  if (a.buffer !== b.buffer) return false;
+  return a.byteOffset < b.byteOffset + b.length && b.byteOffset < a.byteOffset + a.length && a.length * b.length > 0;
 }
 
 /** Refuses sources longer than the targets, and targets that share a byte with another block: they would be read half written. */
 function checkApart(sources: readonly Source[], targets: readonly Uint8Array[], length: number): void {
-  for (const [column, source] of sources.entries()) {
+  for (let column = 0; column < sources.length; column++) {
+    const source = sources[column];
     if (source === undefined) continue;
     if (source.length > length) {
       throw new WebdfsError('INVALID', `source ${column} has ${source.length} bytes, the targets have ${length}`);
     }
-    for (const [row, target] of targets.entries()) {
-      if (overlap(source, target)) throw new WebdfsError('INVALID', `target ${row} overlaps source ${column}`);
+    for (let row = 0; row < targets.length; row++) {
+      if (overlap(source, targets[row]!)) throw new WebdfsError('INVALID', `target ${row} overlaps source ${column}`);
     }
   }
-  for (const [row, target] of targets.entries()) {
+  for (let row = 0; row < targets.length; row++) {
     for (let other = row + 1; other < targets.length; other++) {
-      if (overlap(target, targets[other]!)) throw new WebdfsError('INVALID', `target ${row} overlaps target ${other}`);
+      if (overlap(targets[row]!, targets[other]!)) {
+        throw new WebdfsError('INVALID', `target ${row} overlaps target ${other}`);
+      }
     }
   }
 }

@@ -4,20 +4,20 @@ import type { Field } from './field.ts';
 import type { CompiledMatrix, Kernel, Product, SharedKernel } from './kernel.ts';
 import type { Matrix } from './matrix.ts';
 
-/** Positions that are summed at once; the sums stay in the fastest cache. */
+/** Symbols that are summed at once; the sums stay in the fastest cache. */
 const TILE = 2048;
 
 /** Bits of a packed sum: so many rows of a field fit into one 32-bit word. */
 const WORD_BITS = 32;
 
 /**
- * Some rows of a matrix as one table: for each column (in GF(2^16) for each of its two bytes) 256 words, each with the products
- * of all these rows side by side, so that one look-up serves them all.
+ * Some rows of a matrix as tables: for each column one (in GF(2^16) two, of its low and its high bytes) of 256 words, each with the
+ * products of all these rows side by side, so that one look-up serves them all.
  */
 interface Pack {
   readonly firstRow: number;
   readonly rows: number;
-  readonly words: Uint32Array;
+  readonly tables: readonly Int32Array[];
 }
 
 function packsOf(field: Field, matrix: Matrix): Pack[] {
@@ -25,27 +25,26 @@ function packsOf(field: Field, matrix: Matrix): Pack[] {
   const packs: Pack[] = [];
   for (let firstRow = 0; firstRow < matrix.length; firstRow += perWord) {
     const rows = matrix.slice(firstRow, firstRow + perWord);
-    const lanes = rows[0]!.length * field.symbolBytes;
-    const words = new Uint32Array(lanes * 256);
-    for (let i = 0; i < words.length; i++) {
-      const lane = i >> 8;
+    const tables = Array.from({ length: rows[0]!.length * field.symbolBytes }, (_, lane) => {
       const column = Math.floor(lane / field.symbolBytes);
-      const symbol = (i & 255) << (8 * (lane % field.symbolBytes));
-      words[i] = rows.reduce((word, row, r) => word | (field.multiply(row[column]!, symbol) << (r * field.bits)), 0);
-    }
-    packs.push({ firstRow, rows: rows.length, words });
+      const shift = 8 * (lane % field.symbolBytes);
+      return Int32Array.from({ length: 256 }, (_, byte) =>
+        rows.reduce((word, row, r) => word | (field.multiply(row[column]!, byte << shift) << (r * field.bits)), 0),
+      );
+    });
+    packs.push({ firstRow, rows: rows.length, tables });
   }
   return packs;
 }
 
 class PlainMatrix implements CompiledMatrix {
-  readonly #step: number;
+  readonly #field: Field;
   readonly #packs: readonly Pack[];
   readonly #onlyOnes: boolean;
-  readonly #sums = new Uint32Array(TILE);
+  readonly #sums = new Int32Array(TILE);
 
   constructor(field: Field, matrix: Matrix) {
-    this.#step = field.symbolBytes;
+    this.#field = field;
     this.#packs = packsOf(field, matrix);
     this.#onlyOnes = matrix.length === 1 && matrix[0]!.every((entry) => entry === 1);
   }
@@ -55,56 +54,70 @@ class PlainMatrix implements CompiledMatrix {
       addBlocks(product);
       return;
     }
-    for (let from = product.from; from < product.to; from += TILE * this.#step) {
-      const to = Math.min(product.to, from + TILE * this.#step);
+    const step = this.#field.symbolBytes;
+    for (let from = product.from; from < product.to; from += TILE * step) {
+      const to = Math.min(product.to, from + TILE * step);
       for (const pack of this.#packs) {
-        this.#sum(product, pack, from, to);
+        if (step === 1) sumBytes(this.#sums, pack, product, from, to);
+        else sumWords(this.#sums, pack, product, from, to);
         this.#unpack(product, pack, from, to);
       }
     }
   }
 
-  #sum({ columns, sources }: Product, { words }: Pack, from: number, to: number): void {
-    const step = this.#step;
-    const count = (to - from) / step;
-    const sums = this.#sums;
-    sums.fill(0, 0, count);
-    const lanes = columns.length * step;
-    // four lanes at a time: a sum is read and written a quarter as often
-    let lane = 0;
-    for (; lane + 4 <= lanes; lane += 4) {
-      const [a, b, c, d] = four((i) => sources[columns[Math.floor((lane + i) / step)]!]!);
-      const [A, B, C, D] = four((i) => this.#table(columns, lane + i));
-      const [o, p, q, r] = four((i) => from + ((lane + i) % step));
-      for (let i = 0, at = 0; i < count; i++, at += step) {
-        sums[i]! ^= words[A + a[o + at]!]! ^ words[B + b[p + at]!]! ^ words[C + c[q + at]!]! ^ words[D + d[r + at]!]!;
-      }
-    }
-    for (; lane < lanes; lane++) {
-      const source = sources[columns[Math.floor(lane / step)]!]!;
-      const table = this.#table(columns, lane);
-      const first = from + (lane % step);
-      for (let i = 0, at = first; i < count; i++, at += step) sums[i]! ^= words[table + source[at]!]!;
-    }
-  }
-
-  /** Where the words of a lane begin. */
-  #table(columns: readonly number[], lane: number): number {
-    return (columns[Math.floor(lane / this.#step)]! * this.#step + (lane % this.#step)) * 256;
-  }
-
   #unpack({ targets, accumulate }: Product, { firstRow, rows }: Pack, from: number, to: number): void {
-    const step = this.#step;
-    const sums = this.#sums;
+    const step = this.#field.symbolBytes;
     for (let row = 0; row < rows; row++) {
-      const target = targets[firstRow + row]!;
       for (let byte = 0; byte < step; byte++) {
-        const shift = 8 * (row * step + byte);
-        if (accumulate) for (let i = 0, at = from + byte; at < to; i++, at += step) target[at]! ^= sums[i]! >>> shift;
-        else for (let i = 0, at = from + byte; at < to; i++, at += step) target[at] = sums[i]! >>> shift;
+        const target = targets[firstRow + row]!;
+        unpackByte(this.#sums, 8 * (row * step + byte), accumulate, target, from + byte, to, step);
       }
     }
   }
+}
+
+/** Sums the look-ups of all columns, four at a time, so that a sum is read and written a quarter as often. */
+function sumBytes(sums: Int32Array, { tables }: Pack, { columns, sources }: Product, from: number, to: number): void {
+  const count = to - from;
+  if (columns.length < 4) sums.fill(0, 0, count);
+  let i = 0;
+  for (; i + 4 <= columns.length; i += 4) {
+    const [a, b, c, d] = four((j) => sources[columns[i + j]!]!);
+    const [A, B, C, D] = four((j) => tables[columns[i + j]!]!);
+    const first = i === 0;
+    for (let at = 0; at < count; at++) {
+      const sum = A[a[from + at]!]! ^ B[b[from + at]!]! ^ C[c[from + at]!]! ^ D[d[from + at]!]!;
+      sums[at] = first ? sum : sums[at]! ^ sum;
+    }
+  }
+  for (; i < columns.length; i++) {
+    const source = sources[columns[i]!]!;
+    const table = tables[columns[i]!]!;
+    for (let at = 0; at < count; at++) sums[at]! ^= table[source[from + at]!]!;
+  }
+}
+
+function sumWords(sums: Int32Array, { tables }: Pack, { columns, sources }: Product, from: number, to: number): void {
+  sums.fill(0, 0, (to - from) / 2);
+  for (const column of columns) {
+    const source = sources[column]!;
+    const [low, high] = [tables[2 * column]!, tables[2 * column + 1]!];
+    for (let at = from, i = 0; at < to; at += 2, i++) sums[i]! ^= low[source[at]!]! ^ high[source[at + 1]!]!;
+  }
+}
+
+/** One byte of each sum to every `step`th byte of a target. */
+function unpackByte(
+  sums: Int32Array,
+  shift: number,
+  accumulate: boolean,
+  target: Uint8Array,
+  from: number,
+  to: number,
+  step: number,
+): void {
+  if (accumulate) for (let at = from, i = 0; at < to; at += step, i++) target[at]! ^= sums[i]! >>> shift;
+  else for (let at = from, i = 0; at < to; at += step, i++) target[at] = sums[i]! >>> shift;
 }
 
 function four<T>(of: (i: number) => T): readonly [T, T, T, T] {

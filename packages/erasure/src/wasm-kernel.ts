@@ -45,6 +45,9 @@ export class WasmKernel implements Kernel {
   readonly #stage: Uint8Array;
   /** Descriptors of sources and addresses of targets, as words. */
   readonly #words: Int32Array;
+  /** Where the sources and targets of the product under way lie, by their order. */
+  readonly #sourceAt: number[] = [];
+  readonly #targetAt: number[] = [];
 
   constructor(program: 'relaxed' | 'simd', wasmMemory: WasmMemory, part: number, memory: BlockMemory) {
     this.name = program;
@@ -89,10 +92,56 @@ export class WasmKernel implements Kernel {
     return { kind: 'webdfs-erasure-kernel', memory: this.#wasmMemory, offset: part.byteOffset };
   }
 
-  /** One product, all of whose blocks lie at known addresses. For `WasmMatrix`. */
-  run(matrix: WasmMatrix, product: Product, addressOf: (block: Uint8Array) => number): void {
-    const { columns, sources, targets, from, to } = product;
+  /** Tile by tile where blocks have to pass through the stage; else in one go. For `WasmMatrix`. */
+  multiply(matrix: WasmMatrix, product: Product): void {
+    const { columns, sources, targets, to, accumulate } = product;
+    const slots = this.#countOutside(product);
+    const bytes = slots === 0 ? to - product.from : Math.floor(STAGE_BYTES / slots / TILE_STEP) * TILE_STEP;
+    for (let from = product.from; from < to; from += bytes) {
+      const end = Math.min(to, from + bytes);
+      let slot = 0;
+      for (let i = 0; i < columns.length; i++) {
+        const block = sources[columns[i]!]!;
+        if (this.memory.holds(block)) this.#sourceAt[i] = block.byteOffset + from;
+        else this.#sourceAt[i] = this.#copyIn(part(block, from, end), bytes * slot++);
+      }
+      const firstTarget = slot;
+      for (let row = 0; row < targets.length; row++) {
+        const block = targets[row]!;
+        if (this.memory.holds(block)) this.#targetAt[row] = block.byteOffset + from;
+        else if (accumulate) this.#targetAt[row] = this.#copyIn(part(block, from, end), bytes * slot++);
+        else this.#targetAt[row] = this.#stage.byteOffset + bytes * slot++;
+      }
+      this.#run(matrix, columns, end - from, accumulate);
+      this.#copyOut(targets, from, end, bytes, firstTarget);
+    }
+  }
+
+  #countOutside({ columns, sources, targets }: Product): number {
+    let count = 0;
+    for (let i = 0; i < columns.length; i++) if (!this.memory.holds(sources[columns[i]!]!)) count++;
+    for (let row = 0; row < targets.length; row++) if (!this.memory.holds(targets[row]!)) count++;
+    return count;
+  }
+
+  #copyIn(bytes: Uint8Array, place: number): number {
+    this.#stage.set(bytes, place);
+    return this.#stage.byteOffset + place;
+  }
+
+  #copyOut(targets: readonly Uint8Array[], from: number, to: number, bytes: number, firstSlot: number): void {
+    let slot = firstSlot;
+    for (let row = 0; row < targets.length; row++) {
+      if (this.memory.holds(targets[row]!)) continue;
+      const place = bytes * slot++;
+      targets[row]!.set(this.#stage.subarray(place, place + to - from), from);
+    }
+  }
+
+  /** All passes over blocks at known addresses. */
+  #run(matrix: WasmMatrix, columns: readonly number[], length: number, accumulate: boolean): void {
     const tables = this.#tables.addressOf(matrix);
+    const words = this.#words;
     const whole = columns.length === matrix.columns;
     for (const pass of whole ? matrix.passes : matrix.partialPasses) {
       let ones = 0;
@@ -101,46 +150,15 @@ export class WasmKernel implements Kernel {
       // Horner's rule takes the last source first; those of ones go to the end, wherever they stand
       for (let i = columns.length - 1; i >= 0; i--) {
         const column = columns[i]!;
-        const source = addressOf(sources[column]!) + from;
         const isOnes = pass.ones[column]!;
         const at = isOnes ? last - 2 * ones++ : word;
         if (!isOnes) word += 2;
-        this.#words[at] = source;
-        this.#words[at + 1] = tables + column * matrix.columnBytes + pass.tableOffset;
+        words[at] = this.#sourceAt[i]!;
+        words[at + 1] = tables + column * matrix.columnBytes + pass.tableOffset;
       }
-      for (let row = 0; row < pass.rows; row++) {
-        this.#words[TARGETS / 4 + row] = addressOf(targets[pass.firstRow + row]!) + from;
-      }
+      for (let row = 0; row < pass.rows; row++) words[TARGETS / 4 + row] = this.#targetAt[pass.firstRow + row]!;
       const { run } = pass;
-      run(this.#part, ones, columns.length, this.#part + TARGETS, to - from, product.accumulate ? 1 : 0);
-    }
-  }
-
-  /** The same with blocks anywhere: tile by tile through the stage. */
-  runStaged(matrix: WasmMatrix, product: Product): void {
-    const { columns, sources, targets, accumulate } = product;
-    const outside = (block: Uint8Array): boolean => !this.memory.holds(block);
-    const inputs = columns.map((column) => sources[column]!).filter(outside);
-    const outputs = targets.filter(outside);
-    const count = inputs.length + outputs.length;
-    const bytes = Math.floor(STAGE_BYTES / count / TILE_STEP) * TILE_STEP;
-    const places = new Map<Uint8Array, number>();
-    for (const block of [...inputs, ...outputs]) places.set(block, places.size * bytes);
-    for (let from = product.from; from < product.to; from += bytes) {
-      const to = Math.min(product.to, from + bytes);
-      for (const block of accumulate ? places.keys() : inputs) {
-        this.#stage.set(block.subarray(from, to), places.get(block)!);
-      }
-      const addressOf = (block: Uint8Array): number => {
-        const place = places.get(block);
-        // minus `from`, which `run` adds
-        return place === undefined ? block.byteOffset : this.#stage.byteOffset + place - from;
-      };
-      this.run(matrix, { ...product, from, to }, addressOf);
-      for (const block of outputs) {
-        const place = places.get(block)!;
-        block.set(this.#stage.subarray(place, place + to - from), from);
-      }
+      run(this.#part, ones, columns.length, this.#part + TARGETS, length, accumulate ? 1 : 0);
     }
   }
 
@@ -149,7 +167,9 @@ export class WasmKernel implements Kernel {
   }
 }
 
-const inMemory = (block: Uint8Array): number => block.byteOffset;
+function part(block: Uint8Array, from: number, to: number): Uint8Array {
+  return from === 0 && to === block.length ? block : block.subarray(from, to);
+}
 
 class WasmMatrix implements CompiledMatrix, TableOwner {
   readonly columns: number;
@@ -178,11 +198,6 @@ class WasmMatrix implements CompiledMatrix, TableOwner {
   }
 
   multiply(product: Product): void {
-    const { memory } = this.#kernel;
-    const inside =
-      product.targets.every((block) => memory.holds(block)) &&
-      product.columns.every((column) => memory.holds(product.sources[column]!));
-    if (inside) this.#kernel.run(this, product, inMemory);
-    else this.#kernel.runStaged(this, product);
+    this.#kernel.multiply(this, product);
   }
 }
