@@ -10,7 +10,7 @@ const LOOK_TRIES = 4;
 
 const ABSENT: VerifyResult = { state: 'absent', sequence: 0, size: 0 };
 
-type Readable = Pick<Store, 'find' | 'read' | 'findBlock' | 'readBlock'>;
+type Readable = Pick<Store, 'find' | 'read' | 'findBlock' | 'readBlock' | 'readBlockEntry'>;
 
 /**
  * What this node has of some things, every checksum verified from the disk for this answer: what `webdfs where` shows.
@@ -57,7 +57,9 @@ async function verifyBlock(store: Readable, item: VerifyItem, signal: AbortSigna
   return { sequence: row.sequence, size: row.size, state: await stateOf(() => readAll(store, row, signal)) };
 }
 
+/** The entry that names a block's owner, and all its bytes. */
 async function readAll(store: Readable, row: BlockRow, signal: AbortSignal): Promise<void> {
+  await store.readBlockEntry(row);
   const buffer = new Uint8Array(Math.min(READ_BYTES, row.size));
   for (let offset = 0; offset < row.size; offset += READ_BYTES) {
     signal.throwIfAborted();
