@@ -218,6 +218,20 @@ test('a source whose rows are not all accounted for stays, and says so', async (
   assert.ok((await bed.volumes()).some((name) => Number(name.split('.')[0]) === damage!.volume));
 });
 
+test('a file stays while a crash would bring back entries of it, void by a mark that was refused', async () => {
+  const bed = new TestBed(SMALL);
+  const store = await bed.open();
+  for (const entry of some(12, 'a', 1)) await store.append(entry);
+  let full = 1;
+  bed.disk.onOperation = ({ action }) => (action === 'writev' && full-- > 0 ? 'full' : undefined);
+  await assert.rejects(store.cut(GROUP, 0, 2), { code: 'DISK_FULL' });
+  assert.equal(await compactAll(store), 0);
+  const again = await bed.crash('kill');
+  assert.equal((await again.pending(GROUP)).length, 12);
+  await again.cut(GROUP, 0, 2);
+  assert.notEqual(await compactAll(again), 0);
+});
+
 test('a disk too full for the copies leaves everything as it was', async () => {
   const bed = new TestBed({ ...SMALL, reserveBytes: 0 });
   const store = await bed.open();

@@ -89,6 +89,13 @@ export class GroupState implements GroupKey {
     if (at >= 0) this.pending.splice(at, 1);
   }
 
+  /** Whether a crash would bring entries of this volume back as pending. */
+  holds(volume: number): boolean {
+    return (
+      this.pending.some((entry) => entry.volume === volume) || this.leaving.some(({ entry }) => entry.volume === volume)
+    );
+  }
+
   /**
    * Counts entries that have become durable: `last` is the end of the pending entries that are durable without a gap.
    * Returns those that are so for the first time, in order: only now may they be acknowledged.

@@ -57,7 +57,7 @@ export class StoreUpkeep implements Upkeep {
     if (volume.state !== 'sealed') return 'open';
     if (this.damage.isDamaged(volume.id)) return 'damage';
     for (const group of this.groups.all()) {
-      if (group.pending.some((entry) => entry.volume === volume.id)) return 'pending';
+      if (group.holds(volume.id)) return 'pending';
     }
     return undefined;
   }
