@@ -20,13 +20,15 @@ test('after any crash all that was answered is there, byte by byte, and nothing 
 });
 
 /** Histories that once went wrong. What they do changes with the simulation; what was wrong has tests of its own. */
-const FAILED = [200_147, 200_190, 200_242, 200_301, 200_333, 700_012];
+const FAILED = [200_147, 200_190, 200_242, 200_301, 200_333, 500_232, 700_012];
+const ROTTEN = 700_147;
 
 test('histories that went wrong once do not again', async (t) => {
   for (const seed of FAILED) {
     t.diagnostic(`history ${seed}`);
     await new History({ seed, points: new CrashPoints() }).run();
   }
+  await new History({ seed: ROTTEN, points: new CrashPoints(), rot: true }).run();
 });
 
 test('whatever bits of durable bytes turn over, no wrong byte is answered and nothing is lost in silence', async (t) => {

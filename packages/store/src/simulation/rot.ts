@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { codeOf, equalBytes, type SeededRandom, toHex } from '@webdfs/base';
-import type { LogEntry } from '../entry.ts';
+import { codeOf, equalBytes, type SeededRandom, toHex, utf8 } from '@webdfs/base';
+import { KIND, type LogEntry } from '../entry.ts';
+import { SEAL_BYTES } from '../entry-format.ts';
 import type { RecordRow, Store } from '../store.ts';
 import { textOf } from './checks.ts';
 import type { CrashPoints } from './crash-points.ts';
@@ -51,8 +52,9 @@ export class Rot {
     this.#intact = true;
     for (let round = 0; round < ROUNDS; round++) {
       this.#machine.crash(this.#random.below(2) === 0 ? 'kill' : 'power');
-      this.#flip();
-      if (this.#random.below(3) === 0) {
+      const losesIndex = this.#random.below(3) === 0;
+      this.#flip(losesIndex);
+      if (losesIndex) {
         await this.#machine.loseIndex();
         this.#intact = false;
       }
@@ -68,10 +70,13 @@ export class Rot {
 
   /**
    * At most one bit per file, in all rounds together: a seal is the only proof of the last commit before it, and if both are spoilt, and the index
-   * is lost as well, that commit looks like one that was never finished. Nobody can tell.
+   * is lost as well, that commit looks like one that was never finished. Nobody can tell; nor can anybody of the last commit
+   * to a file that has no seal yet.
    */
-  #flip(): void {
-    const whole = this.#machine.volumes().filter(([, inode]) => !this.#flipped.has(inode));
+  #flip(losesIndex: boolean): void {
+    const whole = this.#machine
+      .volumes()
+      .filter(([, inode]) => !this.#flipped.has(inode) && (!losesIndex || isSealed(inode)));
     const volumes = whole.filter(() => this.#random.below(3) > 0);
     for (const [path, inode] of volumes.slice(0, 1 + this.#random.below(MOST_FLIPS))) {
       const offset = this.#random.below(Math.max(1, inode.durableSize));
@@ -206,6 +211,13 @@ export class Rot {
       }
     }
   }
+}
+
+/** Whether a file ends with what looks like a seal. */
+function isSealed(inode: ReturnType<Machine['volumes']>[number][1]): boolean {
+  const end = new Uint8Array(SEAL_BYTES);
+  inode.read(end, Math.max(0, inode.size - SEAL_BYTES));
+  return equalBytes(end.subarray(0, 4), utf8('WDE1')) && end[9] === KIND.SEAL;
 }
 
 /** Undefined if the bytes are refused. */
