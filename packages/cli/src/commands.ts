@@ -10,6 +10,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<readonly Command[]>>> = {
   rm: async () => [(await import('./commands/rm.ts')).rm],
   stat: async () => [(await import('./commands/stat.ts')).stat],
   where: async () => [(await import('./commands/where.ts')).where],
+  plan: async () => [(await import('./commands/plan.ts')).plan],
   mb: async () => [(await import('./commands/buckets.ts')).mb],
   rb: async () => [(await import('./commands/buckets.ts')).rb],
   fsck: async () => [(await import('./commands/fsck.ts')).fsck],

@@ -13,7 +13,7 @@ export type { Balance, NodeLoad } from './plan/load.ts';
 export type { Flow, GroupBytes, Movement } from './plan/movement.ts';
 export { type NodePlan, type PlacementPlan, planChange, type PlanInput, type Standing } from './plan/plan.ts';
 export { DOMAIN_LABELS, type Spread } from './plan/spread.ts';
-export { changeTopology, type NodeChoice, type TopologyChange } from './plan/topology-change.ts';
+export { type ChangeOptions, changeTopology, type NodeChoice, type TopologyChange } from './plan/topology-change.ts';
 export type { PlanWarning } from './plan/warnings.ts';
 export { PlacementError, type PlacementErrorCode } from './placement-error.ts';
 export type { GroupId, NodeId } from './ids.ts';

@@ -1,3 +1,5 @@
+import type { Topology } from '@webdfs/placement';
+
 /** What a node tells of the cluster and of one object: the JSON of `webdfs status --json` and `webdfs where --json`. */
 
 export interface NodeReport {
@@ -84,4 +86,18 @@ export interface WhereReport {
   readonly places: readonly PlaceReport[];
   /** Every copy of everything is present and good. */
   readonly sound: boolean;
+}
+
+/** Where the cluster map says that groups lie, and where they are going. */
+export interface TopologyReport {
+  readonly name: string;
+  /** Revision of the cluster map. */
+  readonly epoch: number;
+  readonly groupBits: number;
+  readonly copies: number;
+  readonly settled: Topology;
+  /** While a change is under way: what it leads to. */
+  readonly target?: Topology;
+  /** Nodes written off. */
+  readonly out: readonly number[];
 }

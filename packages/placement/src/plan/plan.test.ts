@@ -22,7 +22,11 @@ const rack = (value: string): NodeChoice => ({ by: 'label', label: 'rack', value
 const published = (topology: Topology): Topology => publishTopology(topology, { groupBits: GROUP_BITS });
 
 function planOf(before: Topology, ...changes: TopologyChange[]): PlacementPlan {
-  return planChange({ before, after: changeTopology(before, changes, GROUP_BITS), groupBits: GROUP_BITS });
+  return planChange({
+    before,
+    after: changeTopology(before, changes, { groupBits: GROUP_BITS }),
+    groupBits: GROUP_BITS,
+  });
 }
 
 const codesOf = (plan: PlacementPlan): string[] => [...new Set(plan.warnings.map(({ code }) => code))].toSorted();
@@ -60,7 +64,7 @@ test('what flows in and out of a node is the difference of what it holds, whatev
       const changes = Array.from({ length: 1 + random.below(2) }, () => anyChange(random, before));
       let after: Topology;
       try {
-        after = changeTopology(before, changes, 7);
+        after = changeTopology(before, changes, { groupBits: 7, keepFactors: random.below(2) === 0 });
       } catch (error) {
         // the second change may name the node that the first removed
         assert.equal((error as { code: string }).code, 'INVALID');
@@ -115,7 +119,7 @@ test('an added sub-cluster takes its share from the others, and hardly anything 
 
 test('the least is that of the weights wherever these can be honoured', () => {
   const before = published(rackTopology('wrd', 3));
-  const after = changeTopology(before, [{ type: 'drain', nodes: rack('r1') }], GROUP_BITS);
+  const after = changeTopology(before, [{ type: 'drain', nodes: rack('r1') }], { groupBits: GROUP_BITS });
   const plan = planChange({ before, after, groupBits: GROUP_BITS });
   assert.ok(Math.abs(plan.least - leastMoves(before, after, GROUPS)) < 0.01);
 });
@@ -226,15 +230,36 @@ test('an algorithm that moves far more than it must is told so; one that does no
 
 test('a node without room for what it would get is named', () => {
   const before = foundingTopology('wrd', 1);
-  const after = changeTopology(before, [{ type: 'drain', nodes: ids(1) }], GROUP_BITS);
+  const after = changeTopology(before, [{ type: 'drain', nodes: ids(1) }], { groupBits: GROUP_BITS });
   const capacities = new Map([
-    [7 as NodeId, 1_000],
-    [8 as NodeId, 1e9],
+    [7 as NodeId, 1e9],
+    [8 as NodeId, 1e12],
   ]);
-  const plan = planChange({ before, after, groupBits: GROUP_BITS, groupBytes: 1_000, capacities });
+  const plan = planChange({ before, after, groupBits: GROUP_BITS, groupBytes: 1e7, capacities });
   const rooms = plan.warnings.filter(({ code }) => code === 'no-room');
   assert.equal(rooms.length, 1);
-  assert.match(rooms[0]!.message, /^node 7 would hold \d+ bytes and has room for 1000$/);
+  assert.match(rooms[0]!.message, /^node 7 would hold \d+\.\d\d GB and has room for 1\.00 GB$/);
+});
+
+test('factors that are kept move less; made anew they fit what is there', () => {
+  const subclusters = Array.from({ length: 6 }, (_, i) =>
+    subclusterOf(i + 1, { firstId: i * 8 + 1, count: 8, weight: [1, 2, 4][i % 3]!, labels: { rack: `r${i + 1}` } }),
+  );
+  const before = published({ ...foundingTopology('wrd', 1), domain: 'rack', subclusters });
+  const [kept, anew] = [true, false].map((keepFactors) => {
+    const changes: TopologyChange[] = [
+      { type: 'remove', nodes: { by: 'subcluster', id: 1 } },
+      { type: 'drain', nodes: ids(24) },
+    ];
+    const after = changeTopology(before, changes, { groupBits: GROUP_BITS, keepFactors });
+    return { after, plan: planChange({ before, after, groupBits: GROUP_BITS }) };
+  }) as [{ after: Topology; plan: PlacementPlan }, { after: Topology; plan: PlacementPlan }];
+  assert.deepEqual(Object.keys(kept.after.factors!), ['r2', 'r3', 'r4', 'r5', 'r6']);
+  assert.equal(kept.after.factors!['r2'], before.factors!['r2']);
+  assert.notEqual(anew.after.factors!['r2'], before.factors!['r2']);
+  assert.ok(kept.plan.movement.copies < anew.plan.movement.copies);
+  // what moves without new factors comes from the nodes that leave
+  assert.ok(kept.plan.movement.flows.every(({ from }) => from! <= 8 || from === 24));
 });
 
 test('pins stay with their nodes and go with them', () => {
@@ -243,7 +268,7 @@ test('pins stay with their nodes and go with them', () => {
     { group: 2, from: 2, to: 8 },
   ] as unknown as Topology['pins'] & object;
   const before = { ...foundingTopology('wrd', 1), pins };
-  const after = changeTopology(before, [{ type: 'remove', nodes: ids(1) }], GROUP_BITS);
+  const after = changeTopology(before, [{ type: 'remove', nodes: ids(1) }], { groupBits: GROUP_BITS });
   assert.deepEqual(after.pins, pins.slice(1));
   assert.ok(codesOf(planChange({ before, after, groupBits: GROUP_BITS })).includes('lost-pins'));
 });
@@ -259,7 +284,7 @@ test('changes are made one after the other, and what they name must be there', (
       { type: 'drain', nodes: rack('new') },
       { type: 'relabel', nodes: ids(18), labels: { zone: 'z' } },
     ],
-    GROUP_BITS,
+    { groupBits: GROUP_BITS },
   );
   assert.deepEqual(after.subclusters.at(-1), {
     id: 4,
@@ -280,7 +305,7 @@ test('changes are made one after the other, and what they name must be there', (
     [{ type: 'rescale', nodes: ids(1), times: Number.NaN }, /rescale: node 1 would have weight/],
   ];
   for (const [change, message] of wrong) {
-    assert.throws(() => changeTopology(before, [change], GROUP_BITS), { code: 'INVALID', message });
+    assert.throws(() => changeTopology(before, [change], { groupBits: GROUP_BITS }), { code: 'INVALID', message });
   }
 });
 

@@ -1,4 +1,5 @@
-import { publishTopology } from '../algorithms.ts';
+import { algorithmOf, publishTopology } from '../algorithms.ts';
+import { domainOf } from '../domains.ts';
 import type { NodeId } from '../ids.ts';
 import { PlacementError } from '../placement-error.ts';
 import {
@@ -175,18 +176,41 @@ function applyChange(topology: Topology, change: TopologyChange): Topology {
   }
 }
 
+export interface ChangeOptions {
+  /** log2 of the number of groups. */
+  readonly groupBits: number;
+  /**
+   * Leave calibration factors as they are. Making them anew shifts every domain a little: the load is truer afterwards, and
+   * more moves, most of all with few domains.
+   */
+  readonly keepFactors?: boolean;
+}
+
+/** The factors that were, of the domains that are. */
+function keptFactors(before: Topology, after: Topology): Topology {
+  const { factors: _, ...plain } = after;
+  const domains = new Set(after.subclusters.flatMap(({ nodes }) => nodes.map((node) => domainOf(after, node))));
+  const kept = Object.entries(before.factors ?? {}).filter(([domain]) => domains.has(domain));
+  return kept.length === 0 ? plain : { ...plain, factors: Object.fromEntries(kept) };
+}
+
 /**
  * The topology after some changes, one after the other, as it would be published: factors and tables are made anew, pins of
  * nodes that left are gone. What it amounts to is for `validateTopology` and `planChange` to say.
  *
- * @param groupBits  log2 of the number of groups
- * @throws PlacementError INVALID if a change names what is not there
+ * @throws PlacementError INVALID if a change names what is not there, BAD_CONFIG
  */
-export function changeTopology(topology: Topology, changes: readonly TopologyChange[], groupBits: number): Topology {
+export function changeTopology(
+  topology: Topology,
+  changes: readonly TopologyChange[],
+  { groupBits, keepFactors = false }: ChangeOptions,
+): Topology {
   let changed = topology;
   for (const change of changes) changed = applyChange(changed, change);
   const ids = new Set(changed.subclusters.flatMap(({ nodes }) => nodes.map(({ id }) => id)));
   const { pins, ...rest } = changed;
   const kept = pins?.filter(({ from, to }) => ids.has(from) && ids.has(to)) ?? [];
-  return publishTopology({ ...rest, ...(kept.length === 0 ? {} : { pins: kept }) }, { groupBits, before: topology });
+  const whole: Topology = { ...rest, ...(kept.length === 0 ? {} : { pins: kept }) };
+  if (keepFactors && algorithmOf(whole).supports.stores === 'factors') return keptFactors(topology, whole);
+  return publishTopology(whole, { groupBits, before: topology });
 }

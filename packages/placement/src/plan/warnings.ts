@@ -34,6 +34,8 @@ const MAX_NAMED = 8;
 
 const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(2)} GB`;
+
 /** The first few, and how many more there are. */
 function limited(warnings: readonly PlanWarning[]): PlanWarning[] {
   if (warnings.length <= MAX_NAMED) return [...warnings];
@@ -105,7 +107,11 @@ function movementWarnings(plan: PlacementPlan, topology: Topology): PlanWarning[
   const { movement, least } = plan;
   if (movement.copies <= MUCH * least + 4 * Math.sqrt(least) || movement.copies === 0) return [];
   const than = least < 1 ? 'nothing need move' : `${Math.round(least)} copies would do`;
-  const message = `${movement.copies} copies move where by weight ${than}: that is ${topology.algorithm}'s way with this change`;
+  const reason =
+    algorithmOf(topology).supports.stores === 'factors' && topology.factors !== undefined
+      ? 'calibration factors made anew shift every domain, those that are kept would move less'
+      : `that is ${topology.algorithm}'s way with this change`;
+  const message = `${movement.copies} copies move where by weight ${than}: ${reason}`;
   return [{ code: 'much-movement', message }];
 }
 
@@ -115,7 +121,7 @@ function roomWarnings(plan: PlacementPlan, capacities: ReadonlyMap<NodeId, numbe
   );
   return limited(
     tight.map(({ node, after }) => {
-      const message = `node ${node} would hold ${Math.round(after!.bytes)} bytes and has room for ${capacities.get(node)}`;
+      const message = `node ${node} would hold ${gigabytes(after!.bytes)} and has room for ${gigabytes(capacities.get(node)!)}`;
       return { code: 'no-room', message };
     }),
   );
