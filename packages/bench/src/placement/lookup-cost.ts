@@ -3,15 +3,13 @@ import { compilePlacement } from '@webdfs/placement';
 import { numberColumn, type ReportChart, type ReportSection, type ReportTable, textColumn } from '../report/report.ts';
 import { verdictOf } from '../report/verdict.ts';
 import type { Contestant, Task } from './contestant.ts';
-import { type Subclusters, subclustersOf } from './layout.ts';
+import { subclustersOf } from './layout.ts';
 import { PUBLISHED_LOOKUP_US } from './original/published.ts';
 
 /** A cluster in which look-ups are timed. */
-export interface LookupLayout {
+export interface LookupLayout extends Omit<Task, 'groupCount' | 'seed'> {
   /** The series it belongs to: `even` or `growing` weights, or the name of a cluster. */
   readonly weights: string;
-  readonly subclusters: Subclusters;
-  readonly copies: number;
 }
 
 export interface LookupTime {
@@ -83,10 +81,10 @@ export const TABLE = 'compiled table';
 
 export function measureLookups(options: LookupOptions): LookupTime[] {
   return options.layouts.flatMap((layout) => {
-    const { weights, subclusters, copies } = layout;
-    const count = subclusters.length;
+    const { weights, ...cluster } = layout;
+    const count = cluster.subclusters.length;
     options.onProgress(`Look-up cost: ${count} sub-clusters, ${weights}`);
-    const task: Task = { subclusters, copies, groupCount: GROUP_COUNT, seed: options.seed };
+    const task: Task = { ...cluster, groupCount: GROUP_COUNT, seed: options.seed };
     const times = options.contestants
       .filter((contestant) => contestant.refusal(task) === undefined)
       .map((contestant) => ({ name: contestant.name, ns: timeCalls(options, contestant.locator(task)) }));
@@ -132,32 +130,41 @@ function timeChart(times: readonly LookupTime[], weights: string): ReportChart {
   };
 }
 
-const SHAPES = [
-  ['original-rush-r', 'rush-r even', 'even'],
-  ['original-rush-p', 'rush-p even', 'even'],
-  ['rush-r-shuffle', 'rush-r even', 'even'],
-  ['rush-p', 'rush-p even', 'even'],
-  ['original-rush-r', 'rush-r growing', 'growing'],
-  ['original-rush-p', 'rush-p growing', 'growing'],
-  ['rush-r-shuffle', 'rush-r growing', 'growing'],
-  ['rush-p', 'rush-p growing', 'growing'],
-] as const;
+const POWER =
+  'weights grow by a factor here; in 2009 by a power, which passed what a number can hold at 74 sub-clusters';
 
-const SHAPE_BECAUSE = {
-  even: 'a draw costs the same at every place of its sequence here; RUSH_P of 2009 drew once more for every sub-cluster below',
-  growing: 'weights grow by a factor here; in 2009 by a power, which passed what a number can hold at 74 sub-clusters',
-} as const;
+/** Who is compared with which published series, and why it may grow otherwise. */
+const SHAPES = [
+  ['original-rush-r', 'rush-r even', 'even', 'of something we do not know'],
+  [
+    'original-rush-p',
+    'rush-p even',
+    'even',
+    'the rebuilt one reads its draws off one sequence; PHP stepped through it anew for every sub-cluster',
+  ],
+  [
+    'rush-r-shuffle',
+    'rush-r even',
+    'even',
+    'a draw is a few instructions here, and what a look-up costs besides weighs more',
+  ],
+  ['rush-p', 'rush-p even', 'even', 'a draw costs the same for every sub-cluster here'],
+  ['original-rush-r', 'rush-r growing', 'growing', POWER],
+  ['original-rush-p', 'rush-p growing', 'growing', POWER],
+  ['rush-r-shuffle', 'rush-r growing', 'growing', POWER],
+  ['rush-p', 'rush-p growing', 'growing', POWER],
+] as const;
 
 /** Machines differ by thousands; how the cost grows from 10 to 100 sub-clusters can be compared, to a factor of two. */
 function shapeTable(times: readonly LookupTime[]): ReportTable {
   const [, few, , , many] = PUBLISHED_LOOKUP_US.subclusters;
-  const rows = SHAPES.flatMap(([name, key, weights]) => {
+  const rows = SHAPES.flatMap(([name, key, weights, because]) => {
     const [low, high] = [timeOf(times, name, weights, few), timeOf(times, name, weights, many)];
     if (low === undefined || high === undefined) return [];
     const [, microsLow, , , microsHigh] = PUBLISHED_LOOKUP_US[key];
     const published = microsHigh / microsLow;
     const measured = high / low;
-    const verdict = verdictOf({ published, measured, noise: published / 2, because: SHAPE_BECAUSE[weights] });
+    const verdict = verdictOf({ published, measured, noise: published / 2, because });
     return [[name, weights, microsLow, microsHigh, low / 1000, high / 1000, published, measured, verdict]];
   });
   return {

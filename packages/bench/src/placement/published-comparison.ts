@@ -14,7 +14,7 @@ import {
 } from './original/published.ts';
 import { everyKey, randomKeys, withKeys } from './original/random-names.ts';
 import { type Subclusters, subclustersOf } from './layout.ts';
-import { balanceOf, type Counts, loadsOf, movesBetween, optimumOf, partnersOf, type Placed } from './placed.ts';
+import { balanceOf, type Counts, loadsOf, optimumOf, partnersOf, type Placed } from './placed.ts';
 import { foundingSetup } from './setups.ts';
 import { type Spread, spreadOf, Trial } from './trials.ts';
 

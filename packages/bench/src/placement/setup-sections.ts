@@ -10,7 +10,6 @@ import {
 } from '../report/report.ts';
 import { nodesOf, totalWeight } from './layout.ts';
 import type { MoveResult, SetupResult, SetupResults } from './setup-results.ts';
-import type { Change } from './setups.ts';
 
 /** Beyond so many nodes, sub-clusters are shown instead. */
 const MAX_NODES_SHOWN = 40;
@@ -223,9 +222,9 @@ function factorOf(move: MoveResult): number | null {
   return move.optimum < 0.5 ? null : move.moved.mean / move.optimum;
 }
 
-/** What each placement made of one change, for the chart. */
-function factorPoints(results: SetupResults, result: SetupResult): (readonly [string, number])[] {
-  return results.setup.changes.flatMap((change: Change) => {
+/** A placement's factors for the chart, whose axis has no 0. */
+function factorPoints({ setup }: SetupResults, result: SetupResult): (readonly [string, number])[] {
+  return setup.changes.flatMap((change) => {
     const move = result.moves.get(change.id)!;
     const factor = typeof move === 'string' ? null : factorOf(move);
     return factor === null || factor === 0 ? [] : [[change.title, factor] as const];
@@ -235,7 +234,9 @@ function factorPoints(results: SetupResults, result: SetupResult): (readonly [st
 /** What moves when the cluster changes. */
 export function reorganisationSection(results: SetupResults): ReportSection {
   const { setup } = results;
-  const points = setup.changes.map((change) => [change.title, 1] as const);
+  const drawn = results.results.map((result) => ({ name: result.name, points: factorPoints(results, result) }));
+  const titles = new Set(drawn.flatMap(({ points }) => points.map(([title]) => title)));
+  const optimum = setup.changes.filter(({ title }) => titles.has(title)).map(({ title }) => [title, 1] as const);
   return {
     id: `${setup.id}-reorganisation`,
     title: `${setup.title}: reorganisation`,
@@ -253,10 +254,7 @@ export function reorganisationSection(results: SetupResults): ReportSection {
         kind: 'bar',
         x: { title: 'change', scale: 'names' },
         y: { title: 'moved / optimum', scale: 'log' },
-        series: [
-          ...results.results.map((result) => ({ name: result.name, points: factorPoints(results, result) })),
-          { name: 'optimum', reference: true, points },
-        ],
+        series: [{ name: 'optimum', reference: true, points: optimum }, ...drawn],
       },
     ],
     tables: [

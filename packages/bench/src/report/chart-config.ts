@@ -2,7 +2,7 @@ import type { ChartConfiguration, ChartDataset } from 'chart.js';
 import type { Axis, ReportChart, Series } from './report.ts';
 
 /** Colours that the page has, as `--series-0` and so on; further series begin again with another dash. */
-export const COLOUR_COUNT = 12;
+export const COLOUR_COUNT = 16;
 const DASHES = [[], [6, 3], [2, 3]] as const;
 const POINT_STYLES = ['circle', 'rect', 'triangle', 'rectRot', 'star', 'crossRot'] as const;
 
@@ -32,6 +32,7 @@ function datasetOf(chart: ReportChart, series: Series, labels: readonly string[]
       borderDash: [6, 4],
       borderWidth: 1.5,
       pointRadius: chart.kind === 'bar' ? 3 : 0,
+      pointStyle: chart.kind === 'bar' ? 'circle' : 'line',
       order: -1,
     };
   }

@@ -5,6 +5,9 @@ import { drawCharts } from './page-script.ts';
 import { STYLE } from './page-style.ts';
 import { cellText, checkTable, type Report, type ReportSection, type ReportTable } from './report.ts';
 
+/** Titles that are not broken: names with hyphens would be. */
+const SHORT_TITLE = 18;
+
 function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
@@ -16,7 +19,10 @@ function librarySource(): string {
 }
 
 function tableHtml(table: ReportTable): string {
-  const head = table.columns.map((column) => `<th class="${column.kind}">${escape(column.title)}</th>`).join('');
+  const head = table.columns.map(({ kind, title }) => {
+    const length = title.length <= SHORT_TITLE ? ' short' : '';
+    return `<th class="${kind}${length}">${escape(title)}</th>`;
+  });
   const rows = table.rows.map((row) => {
     const cells = table.columns.map((column, i) => {
       const text = cellText(row[i] ?? null, column, '\u{202f}');
@@ -28,7 +34,7 @@ function tableHtml(table: ReportTable): string {
   return [
     '<div class="scroll"><table>',
     `<caption>${escape(table.title)}</caption>`,
-    `<thead><tr>${head}</tr></thead>`,
+    `<thead><tr>${head.join('')}</tr></thead>`,
     `<tbody>${rows.join('\n')}</tbody>`,
     '</table></div>',
   ].join('\n');
@@ -59,6 +65,14 @@ function environmentHtml(report: Report): string {
     ['started', startedAt],
   ];
   return `<dl>${facts.map(([name, value]) => `<dt>${name}</dt><dd>${escape(value)}</dd>`).join('')}</dl>`;
+}
+
+/** Folded while all pass: they are many, and the figures are what one comes for. */
+function checksHtml({ checks }: Report): string {
+  const passed = checks.filter((check) => check.pass).length;
+  const open = passed === checks.length ? '' : ' open';
+  const summary = `<summary>Checks: ${passed} of ${checks.length} pass</summary>`;
+  return `<details${open}>${summary}${tableHtml(checkTable(checks))}</details>`;
 }
 
 function sourceHash(text: string): string {
@@ -92,7 +106,7 @@ export function reportHtml(report: Report): string {
     `<h1>${escape(report.title)}</h1>`,
     ...report.summary.map((paragraph) => `<p class="summary">${escape(paragraph)}</p>`),
     environmentHtml(report),
-    ...(report.checks.length === 0 ? [] : [tableHtml(checkTable(report.checks))]),
+    ...(report.checks.length === 0 ? [] : [checksHtml(report)]),
     `<nav>${links.join('')}</nav>`,
     ...report.sections.map(sectionHtml),
     `<script type="application/json" id="charts">${data}</script>`,

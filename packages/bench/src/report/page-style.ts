@@ -7,6 +7,7 @@ export const STYLE = `
   --series-0: #0b6bcb; --series-1: #d1570f; --series-2: #12805c; --series-3: #b4308f;
   --series-4: #8f6a00; --series-5: #5b50d6; --series-6: #0e8a9c; --series-7: #c9303e;
   --series-8: #5d7a12; --series-9: #7b5338; --series-10: #4d5f78; --series-11: #a05fd0;
+  --series-12: #e07a9a; --series-13: #2f4b9c; --series-14: #a8b400; --series-15: #6d2142;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -15,6 +16,7 @@ export const STYLE = `
     --series-0: #58a6ff; --series-1: #f78c4c; --series-2: #3fcf9a; --series-3: #ee7fd0;
     --series-4: #dcb43c; --series-5: #a49cff; --series-6: #4fc9dc; --series-7: #ff8088;
     --series-8: #a6c95a; --series-9: #c99b7a; --series-10: #9db0cc; --series-11: #d0a1f5;
+    --series-12: #ffb3c7; --series-13: #7d97e8; --series-14: #e6ec6a; --series-15: #c2708f;
   }
 }
 * { box-sizing: border-box; }
@@ -30,6 +32,7 @@ nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin-top: 1.5rem; 
 a { color: var(--series-0); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.1rem 1rem; color: var(--faint); font-size: 0.875rem; }
 dd { margin: 0; overflow-wrap: anywhere; }
+summary { cursor: pointer; font-weight: 600; }
 figure { margin: 1.25rem 0; }
 figcaption, caption { font-weight: 600; text-align: left; padding-bottom: 0.4rem; }
 .chart { position: relative; height: 24rem; }
@@ -37,8 +40,10 @@ figcaption, caption { font-weight: 600; text-align: left; padding-bottom: 0.4rem
 table { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.25rem 0.75rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { background: var(--shade); font-weight: 600; vertical-align: bottom; }
+th.short { white-space: nowrap; }
+td:first-child { min-width: 11rem; }
 .number { text-align: right; white-space: nowrap; }
-th.number { white-space: normal; }
+th.number:not(.short) { white-space: normal; }
 .pass, .reproduced { color: var(--good); }
 .within { color: var(--fair); }
 .fail, .differs { color: var(--bad); }

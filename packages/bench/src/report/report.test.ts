@@ -126,6 +126,7 @@ test('the page loads nothing, runs only its own scripts, and text in it stays te
   assert.equal(page.match(/<\/script>/g)?.length, 3);
   assert.match(page, /Placement &amp; &lt;friends&gt;/);
   assert.match(page, /<td class="verdict differs">/);
+  assert.match(page, /<details open><summary>Checks: 1 of 2 pass<\/summary>/);
 });
 
 test('the scripts of the page draw each chart with the colours of the theme, and again when it changes', () => {

@@ -16,7 +16,7 @@ const FOLDER = 'placement-report';
 const MAX_SEED = 0xffff_ffff;
 const MAX_SEEDS = 100;
 
-function listOf<Name extends string>(args: Arguments, option: string, fallback: readonly Name[]): string[] {
+function listOf(args: Arguments, option: string, fallback: readonly string[]): string[] {
   const text = args.text(option);
   return text === undefined ? [...fallback] : text.split(',').map((name) => name.trim());
 }
