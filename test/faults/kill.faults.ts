@@ -24,7 +24,7 @@ for (const placement of LONG ? ['wrd', 'rush-r'] : ['wrd']) {
       environment: { WEBDFS_BUCKETS: 'load' },
     });
     const load = new RecordedLoad(cluster, 'load', random);
-    load.start(8, 40);
+    load.start(8, 320);
     for (let round = 0; round < KILLS; round++) {
       const before = await cluster.whole();
       await sleep(systemClock, 1_000 + random.below(3_000));

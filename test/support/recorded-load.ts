@@ -1,55 +1,79 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { codeOf, REMEDY, type SeededRandom, WebdfsError } from '@webdfs/base';
+import {
+  type Action,
+  checkHistory,
+  drawOperations,
+  type HistoryReport,
+  HistoryRecorder,
+  type Result,
+} from '@webdfs/history';
 import type { S3Client } from '@webdfs/webdfs';
-import type { RunningCluster } from './running-cluster.ts';
 
-/**
- * A mixed load that remembers what it was told. Every key belongs to one worker, so that what a read may show is known
- * exactly: the last acknowledged state, or one that was asked for since and never answered.
- */
+/** A mixed load of clients that share their keys, and a record of all they asked and were told. */
 
-/** SHA-256 of the content, or that there is none. */
-type State = string;
-const ABSENT: State = 'absent';
-
-interface KeyHistory {
-  acknowledged: State;
-  /** Writes whose answer never came, since the last acknowledgement: each may have happened, or may yet. */
-  doubtful: State[];
+/** Whom the load is put on. */
+export interface LoadTarget {
+  client(connections?: number): S3Client;
 }
 
 export interface LoadCounts {
   writes: number;
   acknowledged: number;
+  /** Conditional writes whose condition did not hold. */
+  conflicts: number;
+  /** Answered with 503. */
   refused: number;
+  /** Not answered. */
   unknown: number;
   reads: number;
   readsRefused: number;
+  /** Longest time, in milliseconds, in which no write of any client was acknowledged. */
+  longestPauseMs: number;
 }
 
-const SIZES = [0, 1, 4096, 4096, 4096, 4096, 65_537, 200_000, 200_000, 1_000_000, 9_000_000] as const;
+/** Each holds the name of its write, so that no two writes are of the same bytes. */
+const SIZES = [64, 64, 4096, 4096, 4096, 4096, 65_537, 200_000, 200_000, 1_000_000, 9_000_000] as const;
 const CONNECTIONS_PER_WORKER = 2;
+
+/** What is loaded: whoever gives clients. */
+interface LoadedCluster {
+  client(connections: number): S3Client;
+}
 
 export class RecordedLoad {
   readonly bucket: string;
-  readonly counts: LoadCounts = { writes: 0, acknowledged: 0, refused: 0, unknown: 0, reads: 0, readsRefused: 0 };
-  /** What went wrong beyond doubt: wrong bytes, a lost write, an error that no fault explains. */
+  readonly counts: LoadCounts = {
+    writes: 0,
+    acknowledged: 0,
+    conflicts: 0,
+    refused: 0,
+    unknown: 0,
+    reads: 0,
+    readsRefused: 0,
+    longestPauseMs: 0,
+  };
+  /** What went wrong beyond doubt: damaged bytes, an error that no fault explains, a history that nothing explains. */
   readonly violations: string[] = [];
-  readonly #cluster: RunningCluster;
+  readonly #target: LoadTarget;
   readonly #random: SeededRandom;
-  readonly #keys = new Map<string, KeyHistory>();
+  readonly #recorder = new HistoryRecorder(() => performance.now());
+  readonly #keys = new Set<string>();
   readonly #workers: Promise<void>[] = [];
+  #acknowledgedAt = performance.now();
   #stopping = false;
 
-  constructor(cluster: RunningCluster, bucket: string, random: SeededRandom) {
-    this.#cluster = cluster;
+  constructor(target: LoadTarget, bucket: string, random: SeededRandom) {
+    this.#target = target;
     this.bucket = bucket;
     this.#random = random;
   }
 
-  start(workers: number, keysPerWorker: number): void {
-    for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work(worker, keysPerWorker));
+  start(workers: number, keys: number): void {
+    this.#stopping = false;
+    this.#acknowledgedAt = performance.now();
+    for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work(worker, keys));
   }
 
   async stop(): Promise<void> {
@@ -58,91 +82,108 @@ export class RecordedLoad {
   }
 
   async #work(worker: number, keys: number): Promise<void> {
-    using client = this.#cluster.client(CONNECTIONS_PER_WORKER);
+    using client = this.#target.client(CONNECTIONS_PER_WORKER);
     for (let step = 0; !this.#stopping; step++) {
-      const key = `worker-${worker}/key-${this.#random.below(keys)}`;
+      const key = `key-${this.#random.below(keys)}`;
+      this.#keys.add(key);
       const dice = this.#random.fraction();
-      if (dice < 0.5) await this.#put(client, key, step);
-      else if (dice < 0.6) await this.#remove(client, key);
-      else await this.#read(client, key);
+      if (dice < 0.45) await this.#put(client, worker, key, step);
+      else if (dice < 0.5) await this.#create(client, worker, key, step);
+      else if (dice < 0.6) await this.#remove(client, worker, key);
+      else await this.#read(client, worker, key);
     }
   }
 
-  #history(key: string): KeyHistory {
-    let history = this.#keys.get(key);
-    if (history === undefined) {
-      history = { acknowledged: ABSENT, doubtful: [] };
-      this.#keys.set(key, history);
-    }
-    return history;
-  }
-
-  async #write(key: string, state: State, send: () => Promise<unknown>): Promise<void> {
-    const history = this.#history(key);
+  async #write(worker: number, key: string, action: Action, send: () => Promise<unknown>): Promise<void> {
     this.counts.writes++;
-    history.doubtful.push(state);
+    const asked = this.#recorder.ask(worker, key, action);
     try {
       await send();
-      this.counts.acknowledged++;
-      history.acknowledged = state;
-      history.doubtful = [];
+      asked.answered({ type: 'done' });
+      this.#acknowledged();
     } catch (error) {
+      const answer = this.#answerOf(error);
+      if (answer === undefined) asked.unknown();
+      else asked.answered(answer);
       const code = codeOf(error);
-      if (code !== undefined && REMEDY[code] === 'retry') {
-        // 503 or a cut connection: nobody can say whether it happened
-        if (error instanceof WebdfsError && error.details['status'] === 503) this.counts.refused++;
-        else this.counts.unknown++;
-        return;
+      if (answer === undefined && (code === undefined || REMEDY[code] !== 'retry')) {
+        this.violations.push(`write of ${key}: ${String(error)}`);
       }
-      this.violations.push(`write of ${key}: ${String(error)}`);
     }
   }
 
-  async #put(client: S3Client, key: string, step: number): Promise<void> {
-    const size = SIZES[this.#random.below(SIZES.length)]!;
-    const body = contentOf(`${key} ${step}`, size);
-    await this.#write(key, sha256(body), () => client.call({ method: 'PUT', bucket: this.bucket, key, body }));
+  #acknowledged(): void {
+    this.counts.acknowledged++;
+    const now = performance.now();
+    this.counts.longestPauseMs = Math.max(this.counts.longestPauseMs, Math.round(now - this.#acknowledgedAt));
+    this.#acknowledgedAt = now;
   }
 
-  async #remove(client: S3Client, key: string): Promise<void> {
-    await this.#write(key, ABSENT, () => client.call({ method: 'DELETE', bucket: this.bucket, key }));
+  #answerOf(error: unknown): Exclude<Result, { type: 'unknown' }> | undefined {
+    const status = error instanceof WebdfsError ? error.details['status'] : undefined;
+    if (status === 412) {
+      this.counts.conflicts++;
+      return { type: 'refused' };
+    }
+    // 503 too says nothing: a primary that died may have passed the write on
+    if (status === 503) this.counts.refused++;
+    else this.counts.unknown++;
+    return undefined;
   }
 
-  async #look(client: S3Client, key: string): Promise<State> {
+  async #put(client: S3Client, worker: number, key: string, step: number): Promise<void> {
+    const body = contentOf(`${key} ${worker} ${step}`, SIZES[this.#random.below(SIZES.length)]!);
+    await this.#write(worker, key, { type: 'write', value: nameOf(body) }, () =>
+      client.call({ method: 'PUT', bucket: this.bucket, key, body }),
+    );
+  }
+
+  /** A write that asks for no object to be there. */
+  async #create(client: S3Client, worker: number, key: string, step: number): Promise<void> {
+    const body = contentOf(`${key} ${worker} ${step}`, 4096);
+    await this.#write(worker, key, { type: 'write', value: nameOf(body), condition: { type: 'absent' } }, () =>
+      client.call({ method: 'PUT', bucket: this.bucket, key, body, headers: { 'if-none-match': '*' } }),
+    );
+  }
+
+  async #remove(client: S3Client, worker: number, key: string): Promise<void> {
+    await this.#write(worker, key, { type: 'delete' }, () =>
+      client.call({ method: 'DELETE', bucket: this.bucket, key }),
+    );
+  }
+
+  async #look(client: S3Client, worker: number, key: string): Promise<string | undefined> {
+    const asked = this.#recorder.ask(worker, key, { type: 'read' });
+    let value: string | undefined;
     try {
-      return sha256(await buffer(await client.get(this.bucket, key)));
+      value = nameOf(await buffer(await client.get(this.bucket, key)));
     } catch (error) {
-      if (codeOf(error) === 'NOT_FOUND') return ABSENT;
-      throw error;
+      if (codeOf(error) !== 'NOT_FOUND') {
+        asked.unknown();
+        throw error;
+      }
     }
+    asked.answered({ type: 'read', value });
+    return value;
   }
 
-  async #read(client: S3Client, key: string): Promise<void> {
+  async #read(client: S3Client, worker: number, key: string): Promise<void> {
     this.counts.reads++;
-    const history = this.#history(key);
     try {
-      const seen = await this.#look(client, key);
-      if (seen === history.acknowledged) return;
-      if (!history.doubtful.includes(seen)) {
-        this.violations.push(`read of ${key} gave ${seen}, acknowledged ${history.acknowledged}`);
-      }
+      await this.#look(client, worker, key);
     } catch {
       // a refusal, or a body that was cut short: the client sees that, and no wrong bytes
       this.counts.readsRefused++;
     }
   }
 
-  /** Every key: what is there is the acknowledged state or a doubtful one, whole; and every copy of it is sound. */
+  /** Reads every key once more, asks for every copy of it, and judges all that was asked and told since the start. */
   async verify(): Promise<{ keys: number; present: number; copies: number }> {
-    using client = this.#cluster.client(CONNECTIONS_PER_WORKER);
+    using client = this.#target.client(CONNECTIONS_PER_WORKER);
     let present = 0;
     let copies = 0;
-    for (const [key, history] of this.#keys) {
-      const seen = await this.#look(client, key);
-      if (seen !== history.acknowledged && !history.doubtful.includes(seen)) {
-        this.violations.push(`in the end ${key} is ${seen}, acknowledged ${history.acknowledged}`);
-      }
-      if (seen === ABSENT) continue;
+    for (const key of this.#keys) {
+      if ((await this.#look(client, -1, key)) === undefined) continue;
       present++;
       const { body } = await client.call({
         method: 'GET',
@@ -154,11 +195,22 @@ export class RecordedLoad {
       copies += report.places.reduce((sum, place) => sum + place.copies.length, 0);
       if (!report.sound) this.violations.push(`not every copy of ${key} is sound: ${body}`);
     }
+    this.#judge(checkHistory(this.#recorder.operations()));
     return { keys: this.#keys.size, present, copies };
+  }
+
+  #judge(report: HistoryReport): void {
+    if (report.offence !== undefined) {
+      this.violations.push(
+        `${report.offence.key} is not linearizable:\n${drawOperations(report.offence.operations).join('\n')}`,
+      );
+    }
+    for (const key of report.undecided) this.violations.push(`${key}: too many unknown answers to judge its history`);
   }
 }
 
-function sha256(bytes: Uint8Array): string {
+/** What histories call these bytes. */
+function nameOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 

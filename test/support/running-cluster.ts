@@ -12,8 +12,9 @@ import { S3Client, type StatusReport } from '@webdfs/webdfs';
 /** Starts the real program in a folder of its own, as a user would, and gives what its `--json` line says. */
 
 const run = promisify(execFile);
-const MAIN = new URL('../../packages/cli/src/main.ts', import.meta.url).pathname;
-const FLAGS = ['--conditions=webdfs:source', '--disable-warning=ExperimentalWarning'];
+/** The program, from source. */
+export const MAIN = new URL('../../packages/cli/src/main.ts', import.meta.url).pathname;
+export const FLAGS = ['--conditions=webdfs:source', '--disable-warning=ExperimentalWarning'];
 const READY_MS = 60_000;
 const STOP_MS = 60_000;
 
@@ -187,7 +188,7 @@ export class RunningCluster implements AsyncDisposable {
 }
 
 /** This machine's environment without what would send a client elsewhere. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
+export function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(AWS|WEBDFS|RCLONE|RESTIC)_/.test(name)));
 }
 

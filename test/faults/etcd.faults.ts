@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { seedOf } from '@webdfs/base/testing';
+import { codeOf, SeededRandom, silentLog, sleep, systemClock, SystemRandom } from '@webdfs/base';
+import { type MapStore, openEtcdMapStore } from '@webdfs/cluster';
+import { etcdMissing, RunningEtcd } from '@webdfs/cluster/testing';
+import { JoinedCluster } from '../support/joined-cluster.ts';
+import { RecordedLoad } from '../support/recorded-load.ts';
+
+/** Clusters on several machines while etcd, three members on loopback, and nodes suffer. `WEBDFS_LONG=1`: as long as promised. */
+const LONG = process.env['WEBDFS_LONG'] === '1';
+const AWAY_MS = LONG ? 60_000 : 12_000;
+const LEASE_MS = 3_000;
+const skip = etcdMissing();
+
+function openMap(etcd: RunningEtcd, name: string): MapStore {
+  return openEtcdMapStore({
+    address: etcd.address,
+    name,
+    clock: systemClock,
+    random: new SystemRandom(),
+    log: silentLog,
+  });
+}
+
+async function value(store: MapStore): Promise<{ count: number; revision: number }> {
+  const entry = (await store.read()).entries.find(({ key }) => key === 'counter');
+  return { count: Number(entry?.value ?? 0), revision: entry?.modRevision ?? 0 };
+}
+
+/** Counts up by compare-and-swap; counts what was surely done, and what may have been. */
+class Counter {
+  done = 0;
+  doubtful = 0;
+  readonly #store: MapStore;
+
+  constructor(store: MapStore) {
+    this.#store = store;
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      let sent = false;
+      try {
+        const { count, revision } = await value(this.#store);
+        sent = true;
+        const answer = await this.#store.transact({
+          compare: [{ type: 'modified', key: 'counter', is: revision }],
+          write: [{ type: 'put', key: 'counter', value: String(count + 1) }],
+        });
+        if (answer.done) this.done++;
+      } catch (error) {
+        if (codeOf(error) !== 'UNAVAILABLE') throw error;
+        if (sent) this.doubtful++;
+      }
+    }
+  }
+}
+
+test('etcd loses its leader, a member, its history: no transaction is lost or done twice, no change is missed', { skip }, async (context) => {
+  await using etcd = await RunningEtcd.start({ members: 3 });
+  const stores = Array.from({ length: 4 }, () => openMap(etcd, 'counting'));
+  const [watched, ...counted] = stores as [MapStore, ...MapStore[]];
+  const stop = new AbortController();
+  const counters = counted.map((store) => new Counter(store));
+  const counting = Promise.all(counters.map((counter) => counter.run(stop.signal)));
+  const seen: number[] = [];
+  const watching = (async () => {
+    let after = (await watched.read()).revision;
+    while (!stop.signal.aborted) {
+      try {
+        for await (const { revision, changes } of watched.watch(after, stop.signal)) {
+          after = revision;
+          for (const { entry } of changes) if (entry !== undefined) seen.push(Number(entry.value));
+        }
+      } catch (error) {
+        // too far behind: what was missed is read
+        if (codeOf(error) !== 'COMPACTED') throw error;
+        after = (await watched.read()).revision;
+      }
+    }
+  })();
+
+  const pace = (): Promise<void> => sleep(systemClock, 2_000);
+  await pace();
+  const leader = (await etcd.leader())!;
+  await etcd.kill(leader);
+  await pace();
+  await pace();
+  etcd.restart(leader);
+  await etcd.ready();
+  await pace();
+  const paused = (await etcd.leader())!;
+  etcd.pause(paused);
+  await pace();
+  await pace();
+  etcd.resume(paused);
+  await pace();
+  const { revision } = await watched.read();
+  await etcd.ask((await etcd.leader())!, 'kv/compaction', { revision: String(revision) });
+  await pace();
+  const before = counters.reduce((sum, { done }) => sum + done, 0);
+  await pace();
+  stop.abort();
+  await counting;
+  const { count } = await value(watched);
+  await watching;
+  const done = counters.reduce((sum, each) => sum + each.done, 0);
+  const doubtful = counters.reduce((sum, each) => sum + each.doubtful, 0);
+  context.diagnostic(JSON.stringify({ done, doubtful, count, seen: seen.length }));
+  assert.ok(done > before, 'it goes on after the last fault');
+  assert.ok(done <= count && count <= done + doubtful, `${count} of ${done} done and ${doubtful} doubtful`);
+  assert.deepEqual(
+    seen,
+    seen.toSorted((a, b) => a - b),
+    'changes come in order',
+  );
+  assert.equal(new Set(seen).size, seen.length, 'no change comes twice');
+  for (const store of stores) await store[Symbol.asyncDispose]();
+});
+
+test('a cluster through etcd: nodes join, one dies with its machine, comes back, and one comes back empty', { skip }, async (context) => {
+  const random = new SeededRandom(seedOf(context));
+  await using etcd = await RunningEtcd.start({ members: 3 });
+  await using cluster = await JoinedCluster.start(etcd);
+  await cluster.whole();
+  assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
+  const load = new RecordedLoad(cluster, 'load', random);
+  load.start(6, 20);
+  await sleep(systemClock, 3_000);
+  await cluster.killMachine(1);
+  await sleep(systemClock, 2 * LEASE_MS);
+  const { nodes, groups } = await cluster.status();
+  assert.equal(nodes.find(({ id }) => id === cluster.nodeOf(1))?.state, 'down');
+  assert.equal(groups.degraded, groups.total);
+  await cluster.startMachine(1);
+  await cluster.whole();
+
+  const node = cluster.nodeOf(2);
+  await cluster.killMachine(2);
+  await cluster.wipeMachine(2);
+  await cluster.startMachine(2, '--id', String(node));
+  assert.equal(cluster.nodeOf(2), node);
+  await cluster.whole();
+  await load.stop();
+  const verified = await load.verify();
+  context.diagnostic(JSON.stringify({ ...load.counts, ...verified }));
+  assert.deepEqual(load.violations, []);
+  assert.ok(load.counts.acknowledged > 100, `only ${load.counts.acknowledged} writes were acknowledged`);
+});
+
+test('etcd away: serving stops within a lease, nobody is declared lost, and all comes back by itself', { skip }, async (context) => {
+  const random = new SeededRandom(seedOf(context));
+  await using etcd = await RunningEtcd.start({ members: 3 });
+  await using cluster = await JoinedCluster.start(etcd);
+  await cluster.whole();
+  assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
+  const load = new RecordedLoad(cluster, 'load', random);
+  load.start(4, 20);
+  await sleep(systemClock, 2_000);
+  for (let i = 0; i < 3; i++) etcd.pause(i);
+  await sleep(systemClock, LEASE_MS + 1_000);
+  const stopped = load.counts.acknowledged;
+  await sleep(systemClock, AWAY_MS);
+  assert.equal(load.counts.acknowledged, stopped, 'nothing is acknowledged without a lease');
+  for (let i = 0; i < 3; i++) etcd.resume(i);
+  const whole = await cluster.whole(60_000);
+  await sleep(systemClock, 6_000);
+  await using map = openMap(etcd, 'test');
+  const marks = (await map.read()).entries.filter(({ key }) => key.startsWith('down/'));
+  assert.deepEqual(marks, []);
+  assert.ok(load.counts.acknowledged > stopped, 'it goes on by itself');
+  // the leader dies under load: at most a pause
+  await etcd.kill((await etcd.leader())!);
+  await sleep(systemClock, 6_000);
+  const lately = load.counts.acknowledged;
+  await sleep(systemClock, 4_000);
+  assert.ok(load.counts.acknowledged > lately, 'two of three members suffice');
+  await load.stop();
+  const verified = await load.verify();
+  context.diagnostic(JSON.stringify({ nodes: whole.nodes.length, ...load.counts, ...verified }));
+  assert.deepEqual(load.violations, []);
+});

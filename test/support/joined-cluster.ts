@@ -1,0 +1,207 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { systemClock } from '@webdfs/base';
+import type { RunningEtcd } from '@webdfs/cluster/testing';
+import { S3Client, type StatusReport } from '@webdfs/webdfs';
+import { cleanEnvironment, FLAGS, freePort, MAIN, mustRun, runProgram } from './running-cluster.ts';
+
+/** Nodes that join a cluster through etcd, each with a supervisor of its own, as on machines of their own. */
+
+const READY_MS = 90_000;
+const STOP_MS = 60_000;
+const NAME = 'test';
+
+interface ReadyMember {
+  readonly node: number;
+  readonly pid: number;
+  readonly endpoint: string;
+}
+
+interface Machine {
+  readonly data: string;
+  readonly port: number;
+  process: ChildProcess | undefined;
+  ready: ReadyMember | undefined;
+}
+
+export interface JoinedOptions {
+  readonly nodes?: number;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Further words for every node. */
+  readonly arguments?: readonly string[];
+  readonly replicas?: number;
+}
+
+export class JoinedCluster implements AsyncDisposable {
+  readonly #etcd: RunningEtcd;
+  readonly #options: JoinedOptions;
+  readonly #machines: Machine[] = [];
+  readonly #log: string[] = [];
+  #folder = '';
+  #clients = 0;
+  token = '';
+  accessKeyId = '';
+  secretAccessKey = '';
+
+  private constructor(etcd: RunningEtcd, options: JoinedOptions) {
+    this.#etcd = etcd;
+    this.#options = options;
+  }
+
+  static async start(etcd: RunningEtcd, options: JoinedOptions = {}): Promise<JoinedCluster> {
+    const cluster = new JoinedCluster(etcd, options);
+    try {
+      cluster.#folder = await mkdtemp(join(tmpdir(), 'webdfs-joined-'));
+      const count = options.nodes ?? 3;
+      const words = ['cluster', 'init', '--json', '--nodes', String(count), ...cluster.#where];
+      if (options.replicas !== undefined) words.push('--replicas', String(options.replicas));
+      const said = await mustRun(process.execPath, [...FLAGS, MAIN, ...words], options.environment);
+      const { token, accessKeyId, secretAccessKey } = JSON.parse(said) as Record<string, string>;
+      Object.assign(cluster, { token, accessKeyId, secretAccessKey });
+      for (let i = 0; i < count; i++) {
+        cluster.#machines.push({
+          data: join(cluster.#folder, `machine-${i}`),
+          port: await freePort(),
+          process: undefined,
+          ready: undefined,
+        });
+      }
+      await Promise.all(cluster.#machines.map((_, i) => cluster.startMachine(i)));
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get #where(): string[] {
+    return ['--join', this.#etcd.url, '--cluster', NAME];
+  }
+
+  /** Starts a machine that does not run; resolves when its node serves. */
+  async startMachine(i: number, ...words: string[]): Promise<void> {
+    const machine = this.#machines[i]!;
+    const child = spawn(
+      process.execPath,
+      [
+        ...[...FLAGS, MAIN, 'node', '--json', ...this.#where],
+        ...['--data', machine.data, '--listen', `127.0.0.1:${machine.port}`, '--peers', '127.0.0.1:0'],
+        ...['--machine', `machine-${i}`, ...(this.#options.arguments ?? []), ...words],
+      ],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...cleanEnvironment(), WEBDFS_TOKEN: this.token, ...this.#options.environment },
+      },
+    );
+    machine.process = child;
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      this.#log.push(line);
+      if (this.#log.length > 2_000) this.#log.shift();
+    });
+    const [line] = await Promise.race([
+      once(createInterface({ input: child.stdout }), 'line', { signal: AbortSignal.timeout(READY_MS) }),
+      once(child, 'exit').then(([code]) => {
+        throw new Error(`webdfs node ended with ${code} before it was ready:\n${this.log}`);
+      }),
+    ]);
+    machine.ready = JSON.parse(String(line)) as ReadyMember;
+  }
+
+  /** What the processes have logged lately. */
+  get log(): string {
+    return this.#log.join('\n');
+  }
+
+  /** The number of the node on a machine. */
+  nodeOf(i: number): number {
+    return this.#machines[i]!.ready!.node;
+  }
+
+  folderOf(i: number): string {
+    return this.#machines[i]!.data;
+  }
+
+  get endpoints(): string[] {
+    return this.#machines.map(({ port }) => `http://127.0.0.1:${port}`);
+  }
+
+  /** Stops a machine cleanly. */
+  async stopMachine(i: number): Promise<void> {
+    const child = this.#machines[i]?.process;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit', { signal: AbortSignal.timeout(STOP_MS) });
+    child.kill('SIGTERM');
+    await ended;
+  }
+
+  /** Ends a machine as a power cut would: its supervisor and its node. */
+  async killMachine(i: number): Promise<void> {
+    const { nodes } = await this.status();
+    const pid = nodes.find(({ id }) => id === this.nodeOf(i))?.pid;
+    const child = this.#machines[i]!.process!;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    await ended;
+  }
+
+  /** Takes the data of a machine that does not run away. */
+  async wipeMachine(i: number): Promise<void> {
+    await rm(this.#machines[i]!.data, { recursive: true, force: true });
+  }
+
+  /** A client of one node, the next one at every call, to be disposed of. */
+  client(connections = 8, i: number = this.#clients++ % this.#machines.length): S3Client {
+    const { accessKeyId, secretAccessKey } = this;
+    const endpoint = this.endpoints[i]!;
+    return new S3Client({ endpoint, credentials: { accessKeyId, secretAccessKey }, clock: systemClock, connections });
+  }
+
+  /** Runs the command line against one node. */
+  async webdfs(i: number, ...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    return await runProgram(process.execPath, [...FLAGS, MAIN, ...words], {
+      WEBDFS_ENDPOINT: this.endpoints[i]!,
+      WEBDFS_ACCESS_KEY_ID: this.accessKeyId,
+      WEBDFS_SECRET_ACCESS_KEY: this.secretAccessKey,
+    });
+  }
+
+  /** As whichever node answers sees the cluster. */
+  async status(): Promise<StatusReport> {
+    let failure: unknown;
+    for (let i = 0; i < this.#machines.length; i++) {
+      using client = this.client(1, i);
+      try {
+        const signal = AbortSignal.timeout(5_000);
+        return JSON.parse((await client.call({ method: 'GET', bucket: '-', key: 'status', signal })).body);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  /** Waits until every node is up, and every group whole and served. */
+  async whole(withinMs = 180_000): Promise<StatusReport> {
+    const until = performance.now() + withinMs;
+    for (;;) {
+      const status = await this.status().catch(() => undefined);
+      const { total = 1, whole = 0, withoutPrimary = 1 } = status?.groups ?? {};
+      const allUp = status?.nodes.every((node) => node.state === 'up') === true;
+      if (status !== undefined && allUp && whole === total && withoutPrimary === 0) return status;
+      if (performance.now() > until) {
+        throw new Error(`not whole after ${withinMs} ms: ${JSON.stringify(status)}\n${this.log}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#machines.map((_, i) => this.stopMachine(i)));
+    if (this.#folder !== '') await rm(this.#folder, { recursive: true, force: true });
+  }
+}
