@@ -1,10 +1,11 @@
 import type { NodeId } from './ids.ts';
-import type { PlacementAlgorithm, PublishOptions } from './algorithm.ts';
+import type { PlacementAlgorithm, Placer, PublishOptions } from './algorithm.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
 import { DomainRule } from './domain-rule.ts';
-import { placeableNodes } from './domains.ts';
+import { domainShares } from './domain-shares.ts';
 import { NOBODY, placerOfTable, SlotTable } from './slot-table.ts';
 import type { Topology } from './topology.ts';
+import { WRD } from './wrd.ts';
 
 /** Passes over all groups; what is still uneven then stays so. */
 const MAX_ROUNDS = 16;
@@ -15,7 +16,7 @@ const STRIDE = 0x9e3779b1;
 interface Seat {
   readonly id: NodeId;
   readonly mixed: number;
-  /** Slots in proportion to weight. */
+  /** Its fair share of all slots. */
   readonly wanted: number;
   have: number;
   /** have / wanted. */
@@ -35,13 +36,19 @@ class RingBuilder {
     this.#table = table;
     this.#rule = new DomainRule(topology);
     this.#seed = topology.seed;
-    const nodes = placeableNodes(topology).toSorted((a, b) => a.id - b.id);
-    const total = nodes.reduce((sum, node) => sum + node.weight, 0);
-    for (const { id, weight } of nodes) {
-      const wanted = (table.groups * table.copies * weight) / total;
+    for (const [id, share] of [...domainShares(topology)].sort(([a], [b]) => a - b)) {
+      const wanted = table.groups * share;
       this.#seats.set(id, { id, mixed: mixWord(id), wanted, have: 0, fill: 0 });
     }
     this.#order = [...this.#seats.values()];
+  }
+
+  /** Draws groups that nobody has anything of, so that who shares a group with whom is chance. */
+  drawNew(place: Placer): void {
+    for (let group = 0; group < this.#table.groups; group++) {
+      if (this.#table.row(group).some((node) => (node as number) !== NOBODY)) continue;
+      for (const [column, node] of place(group, this.#table.copies).entries()) this.#table.set(group, column, node);
+    }
   }
 
   /** Takes the slots of nodes that are gone, and those that crowd a domain while another has room. */
@@ -72,7 +79,7 @@ class RingBuilder {
     this.#released.length = 0;
   }
 
-  /** Takes slots of nodes that have too many for nodes that have too few, one of a group at most. @returns how many */
+  /** Takes slots of nodes that have too many for nodes that then have less, one of a group at most. @returns how many */
   relieve(): number {
     let count = 0;
     if (!this.#order.some((seat) => overload(seat) >= 1)) return count;
@@ -89,7 +96,7 @@ class RingBuilder {
         group,
         row.filter((node) => node !== from.id),
       );
-      if (to === undefined || overload(to) > -1) continue;
+      if (to === undefined || overload(to) + 1 >= overload(from)) continue;
       give(from, -1);
       give(to, 1);
       count += 1;
@@ -145,6 +152,7 @@ function give(seat: Seat, slots: number): void {
 function publish(topology: Topology, options: PublishOptions): Topology {
   const table = SlotTable.after(options.before, options, topology.copies);
   const builder = new RingBuilder(topology, table);
+  builder.drawNew(WRD.prepare(topology));
   builder.releaseWrong();
   builder.refill();
   for (let round = 0; round < MAX_ROUNDS && builder.relieve() > 0; round++);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GroupId, NodeId } from './ids.ts';
+import { publishTopology } from './algorithms.ts';
 import { calibrate } from './calibrate.ts';
-import { foundingTopology, subclusterOf } from './conformance.ts';
+import { foundingTopology, mapNodes, subclusterOf } from './conformance.ts';
 import { place } from './place.ts';
-import type { Topology } from './topology.ts';
+import { ALGORITHMS, type Topology } from './topology.ts';
 import { validateTopology } from './validate.ts';
 
 const good = foundingTopology('wrd', 1);
@@ -58,6 +59,37 @@ const refused: [string, Topology, RegExp][] = [
     ),
     /sub-cluster 1 is listed twice/,
   ],
+  ['an empty sub-cluster', altered((t) => (t['subclusters'] = [{ id: 7, nodes: [] }])), /sub-cluster 7 has no nodes/],
+  [
+    'a weight beyond all bounds',
+    altered((t) => (t['subclusters'] = [{ id: 1, nodes: [node(1e300)] }])),
+    /node 1 has weight 1e\+300/,
+  ],
+  [
+    'a weight that is no number',
+    altered((t) => (t['subclusters'] = [{ id: 1, nodes: [node(Number.NaN)] }])),
+    /node 1 has weight NaN/,
+  ],
+  [
+    'a rack in two zones',
+    altered(
+      (t) =>
+        (t['subclusters'] = [
+          { id: 1, nodes: [node(1, { zone: 'a', rack: 'r' }, 4), node(1, { zone: 'b', rack: 'r' }, 9)] },
+        ]),
+    ),
+    /rack r is in zone a \(node 4\) and in zone b \(node 9\)/,
+  ],
+  [
+    'a machine in two racks',
+    altered(
+      (t) =>
+        (t['subclusters'] = [
+          { id: 1, nodes: [node(1, { machine: 'm', rack: 'r' }, 4), node(1, { machine: 'm', rack: 's' }, 9)] },
+        ]),
+    ),
+    /machine m is in rack r \(node 4\) and in rack s/,
+  ],
   ['a factor of 0', { ...clean, factors: { '#10': 0 } }, /factor 0/],
   ['a pin to an unknown node', { ...clean, pins: [pin(1, 10, 999)] }, /unknown node/],
   ['a pin that goes nowhere', { ...clean, pins: [pin(1, 10, 10)] }, /nowhere/],
@@ -104,4 +136,59 @@ test('a pin without effect and a factor without a domain are warned of', () => {
   const { warnings } = validateTopology({ ...clean, pins: [pin(5, first!, second!)], factors: { r99: 65_536 } });
   assert.match(warnings.join('\n'), /does not apply/);
   assert.match(warnings.join('\n'), /r99/);
+});
+
+const whole = (algorithm: Topology['algorithm'], counts: number[], weight = 2): Topology => ({
+  ...foundingTopology(algorithm, 1),
+  subclusters: counts.map((count, i) => subclusterOf(i + 1, { firstId: i * 10 + 1, count, weight })),
+});
+const ring = publishTopology(whole('ring', [4, 4]), { groupBits: 4 });
+const otherTable = (change: object): Topology => ({ ...ring, table: { ...ring.table!, ...change } });
+
+const unsupported: [string, Topology, RegExp][] = [
+  [
+    'RUSH_P over too small a first sub-cluster',
+    whole('rush-p', [2, 5]),
+    /rush-p needs at least 3 nodes with weight in the oldest sub-cluster: sub-cluster 1 has 2/,
+  ],
+  ['RUSH_P with a fractional weight', whole('rush-p', [5, 5], 1.5), /rush-p needs whole weights: node \d+ has 1.5/],
+  [
+    'RUSH_T with any small sub-cluster',
+    whole('rush-t', [5, 2, 5]),
+    /rush-t needs at least 3 nodes with weight in every sub-cluster: sub-cluster 2 has 2/,
+  ],
+  ['jump with unlike weights', foundingTopology('jump', 1), /jump knows no weights: those of nodes \d+ and \d+ differ/],
+  [
+    'random placement in a cluster',
+    publishTopology(whole('hdfs-random', [5]), { groupBits: 4 }),
+    /hdfs-random needs a directory/,
+  ],
+  ['a ring that was not published', whole('ring', [5]), /ring has no table/],
+  ['a ring with a torn table', otherTable({ rows: ring.table!.rows.slice(4) }), /is not 2\^4 groups × 3 copies/],
+  ['a ring with a table of letters that are none', otherTable({ rows: ring.table!.rows.replace(/^./, '!') }), /base64/],
+  ['a ring of other copies', otherTable({ copies: 2 }), /table has 2 copies, the topology 3/],
+  ['a ring of absurd size', otherTable({ groupBits: 60 }), /2\^60 groups/],
+  [
+    'a ring whose node has no weight any more',
+    mapNodes(ring, (node) => (node.id === 3 ? { ...node, weight: 0 } : node)),
+    /to node 3, which has no weight/,
+  ],
+];
+
+for (const [name, topology, message] of unsupported) {
+  test(`${name} is refused`, () => {
+    assert.match(validateTopology(topology).errors.join('\n'), message);
+  });
+}
+
+test('every algorithm has a topology that the validator lets through', () => {
+  for (const algorithm of ALGORITHMS.filter((name) => name !== 'hdfs-random')) {
+    const topology = publishTopology(whole(algorithm, [5, 5]), { groupBits: 4 });
+    assert.deepEqual(validateTopology(topology).errors, [], algorithm);
+  }
+});
+
+test('a store that needs the order kept is refused an algorithm that only keeps the members', () => {
+  assert.match(validateTopology(whole('rush-r', [5, 5]), { order: 'prefix' }).errors.join(), /rush-r keeps the nodes/);
+  assert.deepEqual(validateTopology(whole('rush-p', [5, 5]), { order: 'prefix' }).errors, []);
 });

@@ -1,103 +1,79 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { GroupId } from './ids.ts';
+import type { GroupId, NodeId } from './ids.ts';
 import { calibrate } from './calibrate.ts';
-import { foundingTopology, subclusterOf } from './conformance.ts';
-import { movesBetween } from './moves.ts';
+import { foundingTopology, keepNodes, mapNodes, rackOf, rackTopology } from './conformance.ts';
+import { leastMoves, movesBetween } from './moves.ts';
 import { compilePlacement } from './placement-table.ts';
-import type { Subcluster, Topology } from './topology.ts';
+import type { Topology } from './topology.ts';
 import { WRD } from './wrd.ts';
 
-const RACK_NODES = 8;
-const GROUP_BITS = 13;
+const GROUP_BITS = 15;
+const GROUPS = 2 ** GROUP_BITS;
+const SEEDS = [1, 2, 3];
 
-function rackOf(number: number, weight: number, count = RACK_NODES): Subcluster {
-  return subclusterOf(number, { firstId: number * 10, count, weight, labels: { rack: `r${number}` } });
-}
-
-function topologyOf(subclusters: Subcluster[]): Topology {
-  return calibrate({ algorithm: 'wrd', version: 1, seed: 11, copies: 3, domain: 'rack', subclusters });
-}
-
-/** 12 racks of 8 nodes; weights 1, 2, 4, four racks each, oldest first. */
-function twelveRacks(): Subcluster[] {
-  return Array.from({ length: 12 }, (_, i) => rackOf(i + 1, [1, 2, 4][Math.floor(i / 4)]!));
-}
-
-function lists(topology: Topology): (group: number) => readonly number[] {
+function lists(topology: Topology): (group: number) => readonly NodeId[] {
   const table = compilePlacement(topology, GROUP_BITS, 3);
   return (group) => table.members(group as GroupId);
 }
 
 function moved(before: Topology, after: Topology): number {
-  const old = compilePlacement(before, GROUP_BITS, 3);
-  const next = compilePlacement(after, GROUP_BITS, 3);
-  const moves = movesBetween(
-    (g) => old.members(g as GroupId),
-    (g) => next.members(g as GroupId),
-    2 ** GROUP_BITS,
-  );
-  return moves.reduce((sum, move) => sum + move.come.length, 0);
+  return movesBetween(lists(before), lists(after), GROUPS).reduce((sum, move) => sum + move.come.length, 0);
 }
 
-/** R · G · Σ max(0, share after − share before): what no placement can move less than. */
-function optimum(before: Topology, after: Topology): number {
-  const shares = (topology: Topology): Map<number, number> => {
-    const nodes = topology.subclusters.flatMap((subcluster) => subcluster.nodes);
-    const total = nodes.reduce((sum, node) => sum + node.weight, 0);
-    return new Map(nodes.map((node) => [node.id, node.weight / total]));
-  };
-  const old = shares(before);
-  let sum = 0;
-  for (const [node, share] of shares(after)) sum += Math.max(0, share - (old.get(node) ?? 0));
-  return sum * 3 * 2 ** GROUP_BITS;
-}
-
-const changes: Record<string, (racks: Subcluster[]) => Subcluster[]> = {
-  'a rack added': (racks) => [...racks, rackOf(13, 4)],
-  'the oldest rack drained': ([, ...rest]) => [rackOf(1, 0), ...rest],
-  'a rack of double weight': ([first, , ...rest]) => [first!, rackOf(2, 2), ...rest],
+// Twelve racks of eight nodes, weights 1, 2 and 4. Calibrated anew for what is planned, not for a loss.
+const CHANGES: Record<string, (topology: Topology) => Topology> = {
+  'a rack added': (t) => calibrate({ ...t, subclusters: [...t.subclusters, rackOf(13, 4)] }),
+  'the oldest rack drained': (t) => calibrate({ ...t, subclusters: [rackOf(1, 0), ...t.subclusters.slice(1)] }),
+  'a rack of double weight': (t) =>
+    calibrate(mapNodes(t, (node) => (node.labels.rack === 'r2' ? { ...node, weight: node.weight * 2 } : node))),
+  'a node lost': (t) => keepNodes(t, (node) => node.id !== 17),
 };
 
-for (const [name, change] of Object.entries(changes)) {
+for (const [name, change] of Object.entries(CHANGES)) {
   test(`${name} moves at most 1.08 of the optimum`, () => {
-    const before = topologyOf(twelveRacks());
-    const after = topologyOf(change(twelveRacks()));
-    const best = optimum(before, after);
-    const count = moved(before, after);
-    assert.ok(count <= 1.08 * best + 4 * Math.sqrt(best), `${count} moved, optimum ${best}`);
+    for (const seed of SEEDS) {
+      const before = calibrate(rackTopology('wrd', seed));
+      const after = change(before);
+      const ratio = moved(before, after) / leastMoves(before, after, GROUPS);
+      assert.ok(ratio <= 1.08, `${ratio} with seed ${seed}`);
+    }
   });
 }
 
+test('calibrated, the load of racks of weight 1, 2 and 4 is biased by less than 1 %', () => {
+  const sums = [0, 0, 0];
+  for (const seed of SEEDS) {
+    const place = lists(calibrate(rackTopology('wrd', seed)));
+    for (let group = 0; group < GROUPS; group++) {
+      for (const node of place(group)) sums[Math.floor((Math.floor(node / 10) - 1) / 4)]! += 1;
+    }
+  }
+  const total = SEEDS.length * GROUPS * 3;
+  for (const [i, sum] of sums.entries()) {
+    const share = sum / total / ([1, 2, 4][i]! / 7);
+    assert.ok(Math.abs(share - 1) < 0.01, `weight ${[1, 2, 4][i]}: ${share}`);
+  }
+});
+
 test('a node removed without recalibration moves its own copies and no others', () => {
-  const before = topologyOf(twelveRacks());
-  const after = { ...before, subclusters: [rackOf(1, 1, 7), ...before.subclusters.slice(1)] };
-  const removed = 17;
-  const held = lists(before);
-  const moves = movesBetween(
-    (g) => held(g) as never,
-    (
-      (place) => (g: number) =>
-        place(g) as never
-    )(lists(after)),
-    2 ** GROUP_BITS,
-  );
-  assert.ok(moves.length > 50);
-  for (const move of moves) assert.deepEqual(move.gone, [removed]);
+  const before = calibrate(rackTopology('wrd', 11));
+  const moves = movesBetween(lists(before), lists(CHANGES['a node lost']!(before)), GROUPS);
+  assert.ok(moves.length > 200);
+  for (const move of moves) assert.deepEqual(move.gone, [17]);
 });
 
 test('with racks enough no two copies share one', () => {
-  const place = lists(topologyOf(twelveRacks()));
-  for (let group = 0; group < 2 ** GROUP_BITS; group++) {
-    const racks = place(group).map((node) => Math.floor(node / 10));
-    assert.equal(new Set(racks).size, 3);
+  const place = lists(calibrate(rackTopology('wrd', 11)));
+  for (let group = 0; group < GROUPS; group++) {
+    assert.equal(new Set(place(group).map((node) => Math.floor(node / 10))).size, 3);
   }
 });
 
 test('two racks and three copies: always two and one', () => {
-  const topology = topologyOf([rackOf(1, 1), rackOf(2, 3)]);
+  const topology = calibrate({ ...rackTopology('wrd', 11), subclusters: [rackOf(1, 1), rackOf(2, 3)] });
   const place = lists(topology);
-  for (let group = 0; group < 2 ** GROUP_BITS; group++) {
+  for (let group = 0; group < GROUPS; group++) {
     const inFirst = place(group).filter((node) => node < 20).length;
     assert.ok(inFirst === 1 || inFirst === 2);
   }
