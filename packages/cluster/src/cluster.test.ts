@@ -285,3 +285,18 @@ test('a node that stays away is written off where others can take its groups, an
   await cluster.pass(1_000);
   assert.deepEqual(cluster.node(1).map.view.map.out, []);
 });
+
+test('after the store was away from everybody nobody is lost, though every session has run out', async () => {
+  await using cluster = await MapCluster.of(5);
+  await cluster.pass(parameters.graceMs + 500);
+  for (const awayMs of [2_500, 3_200, 60_000]) {
+    const nodes = [...cluster.running.values()];
+    for (const { store } of nodes) store.reachable = false;
+    await cluster.pass(awayMs);
+    for (const { store } of nodes) store.reachable = true;
+    await cluster.pass(3 * parameters.graceMs);
+    assert.deepEqual(cluster.holders(), [1, 2, 3, 4, 5]);
+    const { view } = cluster.node(1).map;
+    assert.deepEqual([view.marked(), view.overridden(FIRST_POLICY)], [[], []], `after ${awayMs} ms`);
+  }
+});

@@ -12,6 +12,8 @@ export interface ControllerOptions {
   readonly node: NodeId;
   /** The node's own session, 0 while it has none: then it does not stand for election. */
   readonly session: () => Revision;
+  /** When the node's lease was last renewed, by the monotonic clock; before the first time undefined. */
+  readonly renewedMs: () => number | undefined;
   readonly store: MapStore;
   readonly map: FollowedMap;
   readonly clock: Clock;
@@ -27,6 +29,8 @@ export interface RunningController extends AsyncDisposable {
   complain(complaint: Complaint): void;
 }
 
+/** A lease that was not renewed for so many renewals says that the store is away. */
+const MISSED_RENEWALS = 3;
 /** Changes of the map that come together are planned for together. */
 const MAP_PAUSE_MS = 50;
 
@@ -37,14 +41,13 @@ class Controller implements RunningController {
   #feed: ((event: ControllerEvent) => void) | undefined;
   /** Nodes whose sessions this node's map has shown. */
   readonly #seen = new Set<NodeId>();
+  /** Not before: sessions from before the store was away may end because of that. */
+  #seesFromMs = 0;
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    const see = (view: MapView): void => {
-      for (const node of liveNodes(view)) this.#seen.add(node);
-    };
-    see(options.map.view);
-    const stopSeeing = options.map.onChange(see);
+    this.#see(options.map.view);
+    const stopSeeing = options.map.onChange((view) => this.#see(view));
     this.#closed.signal.addEventListener('abort', stopSeeing, { once: true });
     this.#loop = this.#run();
   }
@@ -62,14 +65,33 @@ class Controller implements RunningController {
     await this.#loop;
   }
 
+  #see(view: MapView): void {
+    this.#lookForAbsence();
+    if (this.#options.clock.monotonic() < this.#seesFromMs) return;
+    for (const node of liveNodes(view)) this.#seen.add(node);
+  }
+
+  #lookForAbsence(): void {
+    const { clock, renewedMs, parameters } = this.#options;
+    const renewed = renewedMs();
+    const now = clock.monotonic();
+    if (renewed !== undefined && now - renewed > MISSED_RENEWALS * parameters.renewMs) this.#wasAway(now);
+  }
+
+  #wasAway(now: number): void {
+    this.#seesFromMs = now + this.#options.parameters.graceMs;
+    this.#seen.clear();
+  }
+
   async #run(): Promise<void> {
     const { clock, log, parameters, node } = this.#options;
     while (!this.#closed.signal.aborted) {
+      this.#lookForAbsence();
       try {
         await this.#stand();
       } catch (error) {
         if (codeOf(error) === undefined) throw error;
-        this.#seen.clear();
+        this.#wasAway(clock.monotonic());
         log.warn('controller.away', { node, error: messageOf(error) });
       }
       await sleep(clock, parameters.renewMs, this.#closed.signal).catch(() => undefined);
@@ -106,7 +128,11 @@ class Controller implements RunningController {
   async #serve(elected: Revision, lease: Lease): Promise<void> {
     const { map, clock, parameters } = this.#options;
     const deposed = Promise.withResolvers<void>();
-    let state = newController(map.view, elected, clock.monotonic(), { parameters, seen: new Set(this.#seen) });
+    let state = newController(map.view, elected, clock.monotonic(), {
+      parameters,
+      seen: new Set(this.#seen),
+      seesFromMs: this.#seesFromMs,
+    });
     const feed = (event: ControllerEvent): void => {
       const next = controllerStep(state, event, parameters);
       state = next.state;

@@ -203,3 +203,17 @@ test('sweeps are paced, and wait until no node is marked', () => {
   );
   assert.deepEqual(map.snapshot.overridden(map.group.policy), []);
 });
+
+test('sessions that run out after the store was away are not lost nodes, seen or not', () => {
+  const controlled = new Controlled({ nodes: 3 });
+  controlled.pass(GRACE);
+  controlled.feed({ type: 'away', at: controlled.at });
+  controlled.show();
+  controlled.map.dead(asNodeId(2));
+  controlled.show();
+  assert.deepEqual(controlled.purposes, []);
+  controlled.map.live(asNodeId(2));
+  controlled.show();
+  controlled.pass(60_000);
+  assert.deepEqual(controlled.purposes, []);
+});

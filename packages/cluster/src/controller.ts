@@ -45,6 +45,8 @@ export interface ControllerState {
   readonly quietUntilMs: Ms;
   /** Nodes that had a session while this node followed the map, and the store was there all the time since. */
   readonly seen: ReadonlySet<NodeId>;
+  /** Sessions are not counted as seen before: those from before the store was away may end because of that. */
+  readonly seesFromMs: Ms;
   /** A transaction failed on this revision of the map: nothing is planned from it again before the next tick. */
   readonly failedOn: Revision;
   readonly underWay: { readonly id: number; readonly plan: Plan } | undefined;
@@ -88,12 +90,21 @@ export function newController(
   view: MapView,
   elected: Revision,
   at: Ms,
-  { parameters, seen = new Set() }: { readonly parameters: ClusterParameters; readonly seen?: ReadonlySet<NodeId> },
+  {
+    parameters,
+    seen = new Set(),
+    seesFromMs = at,
+  }: {
+    readonly parameters: ClusterParameters;
+    readonly seen?: ReadonlySet<NodeId>;
+    readonly seesFromMs?: Ms;
+  },
 ): ControllerState {
   return {
     elected,
     view,
     seen,
+    seesFromMs,
     quietUntilMs: at + parameters.graceMs,
     failedOn: 0,
     underWay: undefined,
@@ -276,9 +287,7 @@ function withOutcome(
   const { underWay } = state;
   if (underWay?.id !== event.id) return state;
   const after: ControllerState = { ...state, underWay: undefined };
-  if (event.outcome === 'unknown') {
-    return { ...after, quietUntilMs: event.at + parameters.graceMs, seen: new Set() };
-  }
+  if (event.outcome === 'unknown') return afterAbsence(after, event.at, parameters);
   if (event.outcome === 'failed') return { ...after, failedOn: state.view.revision };
   const { accuses, sweeps } = underWay.plan;
   if (sweeps === true) return { ...after, sweptMs: event.at };
@@ -291,13 +300,18 @@ function withOutcome(
   };
 }
 
+/** The store did not answer: sessions may have ended because they could not be renewed. */
+function afterAbsence(state: ControllerState, at: Ms, { graceMs }: ClusterParameters): ControllerState {
+  return { ...state, quietUntilMs: at + graceMs, seesFromMs: at + graceMs, seen: new Set() };
+}
+
 function received(state: ControllerState, event: ControllerEvent, parameters: ClusterParameters): ControllerState {
   switch (event.type) {
     case 'map':
       return {
         ...state,
         view: event.view,
-        seen: new Set([...state.seen, ...liveNodes(event.view)]),
+        seen: event.at < state.seesFromMs ? state.seen : new Set([...state.seen, ...liveNodes(event.view)]),
         absentSince: absentSince(state.absentSince, event.view, event.at),
       };
     case 'tick':
@@ -305,7 +319,7 @@ function received(state: ControllerState, event: ControllerEvent, parameters: Cl
     case 'complaint':
       return withComplaint(state, event.complaint, event.at);
     case 'away':
-      return { ...state, quietUntilMs: event.at + parameters.graceMs, seen: new Set() };
+      return afterAbsence(state, event.at, parameters);
     case 'outcome':
       return withOutcome(state, event, parameters);
   }

@@ -43,6 +43,7 @@ export class NodeSession implements NodeLease, AsyncDisposable {
   #verdict: DiskVerdict = 'same';
   #state = NO_LEASE;
   #session: Revision = 0;
+  #renewedMs: number | undefined;
   /** Whether the map shows our session. */
   #registered = false;
   #lease: Lease | undefined;
@@ -87,6 +88,11 @@ export class NodeSession implements NodeLease, AsyncDisposable {
 
   get session(): Revision {
     return this.#session;
+  }
+
+  /** When the renewal that counted last was begun, by the monotonic clock; undefined before the first. */
+  get renewedMs(): number | undefined {
+    return this.#renewedMs;
   }
 
   /** How the node's disk was judged when it registered last. */
@@ -150,6 +156,8 @@ export class NodeSession implements NodeLease, AsyncDisposable {
       }
       if (await this.#tryRegister(view, replaced)) return;
       tries++;
+      // what was in the way may be on its way into the map
+      await sleep(this.#options.clock, LOOK_MS, this.#closed.signal).catch(() => undefined);
     }
     throw new WebdfsError('UNAVAILABLE', `node ${node} could not register in ${TRIES} tries`);
   }
@@ -279,6 +287,7 @@ export class NodeSession implements NodeLease, AsyncDisposable {
     });
     const outcomes = await Promise.allSettled([kept, complete]);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+    this.#renewedMs = at.monotonicMs;
     if (!this.#registered && this.#session > 0) this.#checkTaken(map.view);
   }
 

@@ -127,6 +127,7 @@ export class StorageNode implements AsyncDisposable {
         runController({
           node,
           session: () => session.session,
+          renewedMs: () => session.renewedMs,
           store: mapStore,
           map,
           clock,

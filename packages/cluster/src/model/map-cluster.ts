@@ -169,6 +169,7 @@ export class MapCluster {
     const controller = runController({
       node: id,
       session: () => session.session,
+      renewedMs: () => session.renewedMs,
       store,
       map,
       clock,
