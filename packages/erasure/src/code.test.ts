@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Code, type CodeName, CODES, MAX_DATA, MAX_PARITY, parityMatrix } from './code.ts';
+import { codeOf, crc32c } from '@webdfs/base';
+import { type Code, type CodeName, codeNameOf, CODES, MAX_DATA, MAX_PARITY, parityMatrix } from './code.ts';
 import { type Field, GF16, GF8 } from './field.ts';
 import type { Matrix } from './matrix.ts';
 
@@ -70,6 +71,28 @@ test('ids are distinct: stored data names its code by them', () => {
     names.map((name) => CODES[name].id),
     [1, 2, 3, 4],
   );
+});
+
+test('an id leads back to its code, and one from a newer release is told apart', () => {
+  for (const name of names) assert.equal(codeNameOf(CODES[name].id), name);
+  assert.throws(
+    () => codeNameOf(99),
+    (error) => codeOf(error) === 'NEWER_FORMAT',
+  );
+});
+
+test('what an id means never changes: every coefficient, as it was when the code was first shipped', () => {
+  const digests = names.map((name) => {
+    const { maxData, maxParity } = CODES[name];
+    return crc32c(
+      Uint8Array.from(
+        parityMatrix(CODES[name], maxData, maxParity)
+          .flat()
+          .flatMap((c) => [c & 255, c >> 8]),
+      ),
+    );
+  });
+  assert.deepEqual(digests, [436_203_468, 745_986_066, 4_100_461_474, 224_093_243]);
 });
 
 for (const name of names) {

@@ -1,3 +1,4 @@
+import { WebdfsError } from '@webdfs/base/errors';
 import { type Field, GF8, GF16 } from './field.ts';
 import type { Matrix } from './matrix.ts';
 
@@ -69,4 +70,15 @@ export type CodeName = keyof typeof CODES;
 /** The first rows and columns of a code's matrix. */
 export function parityMatrix(code: Code, data: number, parity: number): number[][] {
   return Array.from({ length: parity }, (_, p) => Array.from({ length: data }, (_, d) => code.coefficient(p, d)));
+}
+
+/**
+ * The code that stored data names.
+ * @throws WebdfsError NEWER_FORMAT if this release knows no such id
+ */
+export function codeNameOf(id: number): CodeName {
+  const name = (Object.keys(CODES) as CodeName[]).find((name) => CODES[name].id === id);
+  if (name === undefined)
+    throw new WebdfsError('NEWER_FORMAT', `data is encoded with code ${id}, which is not known here`);
+  return name;
 }

@@ -1,5 +1,5 @@
 export { BlockMemory } from './block-memory.ts';
-export { type Code, type CodeName, CODES, MAX_DATA, MAX_PARITY, parityMatrix } from './code.ts';
+export { type Code, type CodeName, codeNameOf, CODES, MAX_DATA, MAX_PARITY, parityMatrix } from './code.ts';
 export { type Field, GF16, GF8 } from './field.ts';
 export type { CompiledMatrix, Kernel, KernelName, Product, SharedKernel } from './kernel.ts';
 export type { Source } from './linear-map.ts';

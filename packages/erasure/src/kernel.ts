@@ -22,6 +22,8 @@ export interface Kernel {
    * @throws WebdfsError UNSUPPORTED if the memory is not shared; TOO_LARGE if no room is left for the thread's tables
    */
   share(): SharedKernel;
+  /** Takes back what `share` gave, once the other thread is done with it. */
+  unshare(shared: SharedKernel): void;
 }
 
 export const MAX_ROWS = 40;

@@ -176,4 +176,8 @@ export class PlainKernel implements Kernel {
     }
     return { kind: 'webdfs-erasure-kernel', memory: buffer, offset: 0 };
   }
+
+  unshare(): void {
+    // a plain kernel keeps its tables outside the shared memory
+  }
 }

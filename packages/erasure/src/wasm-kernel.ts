@@ -92,6 +92,10 @@ export class WasmKernel implements Kernel {
     return { kind: 'webdfs-erasure-kernel', memory: this.#wasmMemory, offset: part.byteOffset };
   }
 
+  unshare({ offset }: SharedKernel): void {
+    this.memory.free(this.memory.view(offset, PART_BYTES));
+  }
+
   /** Tile by tile where blocks have to pass through the stage; else in one go. For `WasmMatrix`. */
   multiply(matrix: WasmMatrix, product: Product): void {
     const { columns, sources, targets, to, accumulate } = product;
