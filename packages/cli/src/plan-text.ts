@@ -76,7 +76,8 @@ function matrixText({ title, from, to, cells }: Matrix, withBytes: boolean): str
   const cell = (source: string, target: string): { groups: number; bytes: number } =>
     cells.get(JSON.stringify([source, target])) ?? { groups: 0, bytes: 0 };
   const sum = (pairs: readonly (readonly [string, string])[]): string[] => {
-    const found = pairs.map(([source, target]) => cell(source, target));
+    const moved = pairs.filter(([, target]) => target !== DROPPED);
+    const found = moved.map(([source, target]) => cell(source, target));
     const bytes = found.reduce((all, { bytes }) => all + bytes, 0);
     return [count(found.reduce((all, { groups }) => all + groups, 0)), ...(withBytes ? [formatBytes(bytes)] : [])];
   };
@@ -87,8 +88,12 @@ function matrixText({ title, from, to, cells }: Matrix, withBytes: boolean): str
     ...sum(to.map((target) => [source, target] as const)),
   ]);
   const all = from.flatMap((source) => to.map((target) => [source, target] as const));
-  const last = ['all', ...to.map((target) => sum(from.map((source) => [source, target] as const))[0]!), ...sum(all)];
-  const head = [`from ${title} \\ to`, ...to, 'all', ...(withBytes ? ['bytes'] : [])];
+  const last = [
+    'all',
+    ...to.map((target) => count(from.reduce((all, source) => all + cell(source, target).groups, 0))),
+    ...sum(all),
+  ];
+  const head = [`from ${title} \\ to`, ...to, 'moved', ...(withBytes ? ['bytes'] : [])];
   return `Copies, from the ${title} that gives one up to the ${title} that takes one:\n\n${formatTable(head, [...rows, last])}`;
 }
 
