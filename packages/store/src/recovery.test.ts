@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codeOf, crc32c } from '@webdfs/base';
+import { asGroupId, codeOf, crc32c, readWhole, utf8 } from '@webdfs/base';
 import { type Store } from './store.ts';
 import {
   aBlock,
   aBlockId,
   aKey,
   allRecords,
+  aNote,
   aRecord,
   aTombstone,
   FOLDER,
@@ -437,4 +438,20 @@ test('a volume of a newer format stops the start by name, and nothing is touched
   await assert.rejects(bed.open(), { code: 'NEWER_FORMAT' });
   await assert.rejects(bed.open({ rebuild: true }), { code: 'NEWER_FORMAT' });
   assert.deepEqual(await bed.volumes(), [volume]);
+});
+
+test('what a mark behind a torn entry says stays said', async () => {
+  const bed = new TestBed();
+  const store = await bed.open();
+  await store.append(aNote({ sequence: 1 }));
+  await store.cut(GROUP, 0, 2);
+  const torn = aRecord({ sequence: 1, group: { ...GROUP, group: asGroupId(8) }, text: 'torn'.repeat(20) });
+  await Promise.all([store.append(torn), store.append(aNote({ sequence: 1 }))]);
+  const path = `${VOLUMES}/${(await bed.volumes())[0]}`;
+  const bytes = await readWhole(bed.disk, path);
+  await bed.damage(path, Buffer.from(bytes).indexOf('torntorn'), utf8('worn'));
+  const seen = [];
+  for (const crash of ['kill', 'power', 'power'] as const)
+    seen.push((await (await bed.crash(crash)).pending(GROUP)).length);
+  assert.deepEqual(seen, [1, 1, 1]);
 });

@@ -112,8 +112,8 @@ export class Replay {
   /** What is void by a mark to come must not be taken for committed before. */
   #takeNewest(group: GroupState): void {
     const newest = this.#newest.get(group);
-    if (newest?.tenure !== group.tenure || newest.content.number <= group.mark.number) return;
-    group.mark = newest.content;
+    if (newest?.tenure === group.tenure && newest.content.number > group.mark.number) group.mark = newest.content;
+    // an interrupted start may have given such entries rows
     for (const entry of group.pending.slice()) {
       if (!group.isVoid(entry.sequence, entry.ballot)) continue;
       group.removePending(entry);
@@ -259,9 +259,9 @@ export class Replay {
     this.#void(group, [loser], { after: sequence - 1, upTo: sequence, below: winner.ballot });
   }
 
-  #void(group: GroupState, entries: readonly Logged[], range: VoidRange): void {
+  #void(group: GroupState, entries: readonly Logged[], range?: VoidRange): void {
     const known = this.#voids.get(group) ?? { ranges: [], entries: [] };
-    known.ranges.push(range);
+    if (range !== undefined) known.ranges.push(range);
     known.entries.push(...entries);
     this.#voids.set(group, known);
   }
@@ -327,6 +327,8 @@ export class Replay {
         this.#void(group, beyond, { after: first.sequence - 1, upTo: beyond.at(-1)!.sequence, below });
         for (const entry of beyond) group.removePending(entry);
       }
+      // a mark behind a torn entry was gone by, and would be forgotten: it is said again
+      if (group.mark.number > group.written.number) this.#void(group, []);
       for (const entry of group.pending) this.#keepPending(entry);
       group.target = group.commit;
       group.advance();
