@@ -310,12 +310,7 @@ export class Replay {
    */
   finish(): ReadonlyMap<GroupState, { readonly ranges: readonly VoidRange[]; readonly entries: readonly Logged[] }> {
     for (const entry of this.#early) this.#options.applier.apply(entry);
-    for (const entry of this.#voided) {
-      const group = this.#tables.groups.need(entry);
-      // rows of an earlier tenure have gone with it, and one of this may have the name
-      if (entry.tenure === group.tenure) this.#forget(group, entry);
-      else this.#options.applier.settle(entry);
-    }
+    this.#letVoidGo();
     for (const group of this.#tables.groups.all()) {
       if (group.commitBallot === 0)
         group.commitBallot = this.#ballots.get(groupNumber(group)) ?? group.mark.base?.ballot ?? 0;
@@ -336,6 +331,15 @@ export class Replay {
     }
     this.#dropUnnamed();
     return this.#voids;
+  }
+
+  #letVoidGo(): void {
+    for (const entry of this.#voided) {
+      const group = this.#tables.groups.need(entry);
+      // rows of an earlier tenure have gone with it, and one of this may have the name
+      if (entry.tenure === group.tenure) this.#forget(group, entry);
+      else this.#options.applier.settle(entry);
+    }
   }
 
   /** Entries that are durably void: no scan need meet them again. */
