@@ -36,7 +36,8 @@ const FLAGS = { own: 0x01, shared: 0x03 } as const;
 
 function bytesOf(program: 'relaxed' | 'simd', shared: boolean): Uint8Array<ArrayBuffer> {
   const text = atob(program === 'relaxed' ? RELAXED_BINARY : SIMD_BINARY);
-  const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   bytes[SHARED_FLAG_AT] = shared ? FLAGS.shared : FLAGS.own;
   return bytes;
 }
@@ -52,8 +53,13 @@ export function makeMemory(bytes: number, shared: boolean): WasmMemory {
   return new WebAssembly!.Memory({ initial: pages, maximum: pages, shared });
 }
 
+/** What was compiled serves every kernel of this thread: a module has no state. */
+const modules = new Map<string, object>();
+
 export function loadProgram(program: 'relaxed' | 'simd', memory: WasmMemory): Program {
   const shared = typeof SharedArrayBuffer === 'function' && memory.buffer instanceof SharedArrayBuffer;
-  const module = new WebAssembly!.Module(bytesOf(program, shared));
+  const key = `${program}, ${shared}`;
+  const module = modules.get(key) ?? new WebAssembly!.Module(bytesOf(program, shared));
+  modules.set(key, module);
   return new WebAssembly!.Instance(module, { memory: { block: memory } }).exports as Program;
 }
