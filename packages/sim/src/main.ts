@@ -4,9 +4,9 @@ const n = Number(process.argv[3] ?? 1);
 const step = Number(process.argv[4] ?? 1);
 let cpu = process.cpuUsage().user;
 for (let seed = first; seed < first + n; seed += step) {
-  const r = await runSeed({ seed, logLevel: 'info' });
+  const r = await runSeed({ seed, logLevel: (process.env.LEVEL ?? 'info') as 'info' });
   const now = process.cpuUsage().user;
-  if (r.failure || seed % 20 === 0)
+  if (r.failure || seed % 20 === 0 || n === 1)
     console.log(
       seed,
       r.digest,
