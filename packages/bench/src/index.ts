@@ -4,7 +4,6 @@ export { benchObjects, type MeasuredTarget, type ObjectReport, type ObjectRow } 
 export { usageOf } from './object/process-usage.ts';
 export { CONTESTANTS } from './placement/contestant.ts';
 export { benchPlacement, EXPERIMENTS, exitCodeOfReport, USUAL_CONTESTANTS } from './placement/placement-bench.ts';
-export { readTopologyFile } from './placement/topology-file.ts';
 export { atMost, BENCH_EXIT, type Check } from './report/check.ts';
 export { environmentOf, type Report } from './report/report.ts';
 export { reportText } from './report/terminal-text.ts';

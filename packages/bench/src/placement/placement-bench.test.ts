@@ -57,7 +57,13 @@ test('tables and charts have one cell or series for each contestant, and ids are
 });
 
 test('a cluster of one’s own goes through the experiments, without the racks that are built in', () => {
-  const cluster = { name: 'mine.json', subclusters: subclustersOf([1, 2], 4), copies: 2, domain: 'rack' } as const;
+  const cluster = {
+    name: 'mine.json',
+    subclusters: subclustersOf([1, 2], 4),
+    copies: 2,
+    groupCount: 1024,
+    domain: 'rack',
+  } as const;
   const own = benchPlacement({ ...OPTIONS, experiments: ['lookup', 'groups'], topology: cluster });
   assert.deepEqual(
     own.sections.map(({ id }) => id),
@@ -68,7 +74,7 @@ test('a cluster of one’s own goes through the experiments, without the racks t
 });
 
 test('a run in which nobody can place the cluster says why', () => {
-  const cluster = { name: 'narrow.json', subclusters: subclustersOf([1, 1], 2), copies: 3 };
+  const cluster = { name: 'narrow.json', subclusters: subclustersOf([1, 1], 2), copies: 3, groupCount: 1024 };
   assert.throws(() => benchPlacement({ ...OPTIONS, algorithms: ['rush-t'], topology: cluster }), {
     code: 'INVALID',
     message: /narrow\.json: rush-t: rush-t needs at least 3 nodes/,

@@ -28,7 +28,7 @@ export interface PlacementBenchOptions {
   readonly algorithms: readonly string[];
   readonly experiments: readonly Experiment[];
   /** A cluster to put through the experiments instead of the two that are built in. */
-  readonly topology?: Omit<Task, 'groupCount' | 'seed'> & { readonly name: string };
+  readonly topology?: Omit<Task, 'seed'> & { readonly name: string };
   readonly seed: number;
   /** How many seeds, from `seed` on, the means are over. */
   readonly seeds: number;
@@ -41,10 +41,10 @@ export interface PlacementBenchOptions {
   readonly onProgress: (what: string) => void;
 }
 
-/** Groups of each experiment; the founding one is that of 2009 always. */
+/** Groups of each experiment: the founding one is that of 2009 always, a file's own at most `most`. */
 const SIZES = {
-  full: { founding: 10_000, racks: 32_768, topology: 16_384, sets: 100, runs: 9, lookups: 4000 },
-  quick: { founding: 10_000, racks: 4096, topology: 4096, sets: 20, runs: 3, lookups: 500 },
+  full: { founding: 10_000, racks: 32_768, most: 65_536, sets: 100, runs: 9, lookups: 4000 },
+  quick: { founding: 10_000, racks: 4096, most: 4096, sets: 20, runs: 3, lookups: 500 },
 } as const;
 const LOOKUP_SIZES = { full: [1, 2, 5, 10, 25, 50, 75, 100], quick: [1, 10, 50, 100] } as const;
 const GROUP_NODES = { full: [15, 50, 100, 300, 1000], quick: [15, 50, 100] } as const;
@@ -55,11 +55,17 @@ class PlacementRun {
   readonly #options: PlacementBenchOptions;
   readonly #contestants: readonly Contestant[];
   readonly #scale: 'full' | 'quick';
+  /** The cluster that was handed in, without how many groups it is to have. */
+  readonly #own: Cluster | undefined;
 
   constructor(options: PlacementBenchOptions) {
     this.#options = options;
     this.#contestants = contestantsOf(options.algorithms);
     this.#scale = options.quick ? 'quick' : 'full';
+    if (options.topology !== undefined) {
+      const { groupCount: _, ...own } = options.topology;
+      this.#own = own;
+    }
   }
 
   #setup(setup: Setup): SetupResults {
@@ -97,26 +103,26 @@ class PlacementRun {
   }
 
   #lookups(): { section: ReportSection; times: LookupTime[] } {
-    const { topology, seed, clock, onProgress } = this.#options;
+    const { seed, clock, onProgress } = this.#options;
+    const own = this.#own;
     const { runs, lookups } = SIZES[this.#scale];
-    const layouts =
-      topology === undefined ? growingLayouts(LOOKUP_SIZES[this.#scale]) : [{ ...topology, weights: topology.name }];
+    const layouts = own === undefined ? growingLayouts(LOOKUP_SIZES[this.#scale]) : [{ ...own, weights: own.name }];
     const contestants = this.#contestants;
     const times = measureLookups({ contestants, layouts, runs, lookups, seed, clock, onProgress });
-    const prose = topology === undefined ? GROWING_PROSE : `${topology.name} as it is.`;
+    const prose = own === undefined ? GROWING_PROSE : `${own.name} as it is.`;
     return { section: lookupSection(times, prose), times };
   }
 
   #groups(): ReportSection[] {
-    const { topology, seed, onProgress } = this.#options;
+    const { seed, onProgress } = this.#options;
     const clusters: Cluster[] =
-      topology === undefined
+      this.#own === undefined
         ? GROUP_NODES[this.#scale].map((count) => ({
             name: `${count} nodes`,
             subclusters: subclustersOf([1], count),
             copies: 3,
           }))
-        : [topology];
+        : [this.#own];
     const groups = GROUP_COUNTS[this.#scale];
     // the originals place names, not groups
     const contestants = this.#contestants.filter((contestant) => contestant.seeded);
@@ -136,7 +142,7 @@ class PlacementRun {
     const checks: Check[] = [];
     if (topology === undefined) sections.push(...this.#builtIn());
     else {
-      const { topology: groupCount } = SIZES[this.#scale];
+      const groupCount = Math.min(topology.groupCount, SIZES[this.#scale].most);
       sections.push(...this.#setupSections(this.#setup(setupOf({ ...topology, groupCount }))));
     }
     if (experiments.includes('lookup')) {

@@ -41,6 +41,15 @@ test('the changes of a cluster of one sub-cluster leave nodes to place on', () =
   assert.equal(nodesOf(alone.changes[0]!.after).length, 10);
 });
 
+test('what has no weight is neither failed nor drained again', () => {
+  const [old, young] = subclustersOf([2, 2], 4);
+  const drained = { ...old!, nodes: old!.nodes.map((node) => ({ ...node, weight: 0 })) };
+  const partly = { ...young!, nodes: young!.nodes.map((node, i) => (i === 0 ? { ...node, weight: 0 } : node)) };
+  const setup = setupOf({ name: 'drained', subclusters: [drained, partly], copies: 2, groupCount: 64 });
+  assert.deepEqual(setup.failing, [6, 8]);
+  assert.ok(!setup.changes.some(({ id }) => id === 'drain'));
+});
+
 test('another seed is another placement, the same seed the same', () => {
   const [wrd] = contestantsOf(['wrd']);
   const rows = (seed: number): string => new Trial(wrd!, CLUSTER, seed).place(CLUSTER.subclusters).rows.join(' ');

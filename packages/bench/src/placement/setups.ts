@@ -90,19 +90,22 @@ export function rackSetup(groupCount: number): Setup {
   };
 }
 
-/** The changes of 2009, for any cluster: what they touch is its oldest, its middle and its newest sub-cluster. */
+/** The changes of 2009, for any cluster: what they touch is its oldest, its middle and its newest sub-cluster with weight. */
 export function setupOf(cluster: Omit<Task, 'seed'> & { name: string }): Setup {
   const { name, ...task } = cluster;
   const base = task.subclusters;
-  const oldest = base[0]!;
-  const middle = base[Math.floor(base.length / 2)]!;
-  const newest = base.at(-1)!;
+  const live = base
+    .map(({ id, nodes }) => ({ id, nodes: nodes.filter((node) => node.weight > 0) }))
+    .filter(({ nodes }) => nodes.length > 0);
+  const oldest = live[0]!;
+  const middle = live[Math.floor(live.length / 2)]!;
+  const newest = live.at(-1)!;
   const ids = nodesOf(base).map((node): number => node.id);
   const next = asNodeId(Math.max(...ids) + 1);
   const nextSubcluster = Math.max(...base.map(({ id }) => id)) + 1;
   const twice = newest.nodes.map((node, i) => ({ id: asNodeId(next + i), weight: node.weight * 2, labels: {} }));
   const to = (id: string, title: string, after: Subclusters): Change => ({ id, title, before: base, after });
-  const several = base.length > 1;
+  const several = live.length > 1;
   const [first, last] = [oldest.nodes[0]!.id, newest.nodes.at(-1)!.id];
   return {
     ...task,

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { codeOf, messageOf, WebdfsError } from '@webdfs/base';
 import {
   changeTopology,
@@ -8,12 +7,13 @@ import {
   type PlanWarning,
   type Topology,
 } from '@webdfs/placement';
-import { parseTopologyFile, type StatusReport, type TopologyReport } from '@webdfs/webdfs';
+import type { StatusReport, TopologyReport } from '@webdfs/webdfs';
 import { CHANGE_HELP, parseChange } from '../change-words.ts';
 import { type Arguments, type Command, EXIT, UsageError } from '../command.ts';
 import { planText, type ShownPlan } from '../plan-text.ts';
 import { connect, REMOTE_OPTIONS } from '../remote.ts';
 import { printJson, printLine, type Terminal } from '../terminal.ts';
+import { readTopologyFile } from '../topology-file.ts';
 
 /** What there is before the change. */
 interface Present {
@@ -37,16 +37,6 @@ interface FoundPlan extends ShownPlan {
 
 /** Warnings of a change that will not work out. */
 const GRAVE: readonly PlanRemark['code'][] = ['shortfall', 'no-room'];
-
-async function readTopology(path: string): Promise<ReturnType<typeof parseTopologyFile>> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    throw new WebdfsError('NOT_FOUND', `cannot read ${path}`, { cause: error });
-  }
-  return parseTopologyFile(path, text);
-}
 
 /** Bytes of everything, once: what the nodes that answered hold, scaled by the share of copies that is theirs. */
 function storedBytesOf(report: TopologyReport, status: StatusReport): number | undefined {
@@ -98,7 +88,7 @@ async function runningCluster(args: Arguments, terminal: Terminal): Promise<Pres
 async function presentOf(args: Arguments, terminal: Terminal): Promise<Present> {
   const path = args.text('topology');
   if (path === undefined) return await runningCluster(args, terminal);
-  return { name: path, remarks: [], ...(await readTopology(path)) };
+  return { name: path, remarks: [], ...(await readTopologyFile(path)) };
 }
 
 /** The topology after the changes, or that of `--to`; the same one for neither. */
@@ -114,7 +104,7 @@ async function targetOf(
     return { after: changes.length === 0 ? topology : changeTopology(topology, changes, options), capacities };
   }
   if (changes.length > 0) throw new UsageError('name changes, or the whole with --to, not both');
-  const target = await readTopology(path);
+  const target = await readTopologyFile(path);
   if (target.groupBits !== groupBits) {
     const message = `${path} has ${2 ** target.groupBits} groups, ${present.name} has ${2 ** groupBits}: the number is fixed when a cluster is made`;
     throw new WebdfsError('INVALID', message);

@@ -4,17 +4,28 @@ import {
   benchPlacement,
   EXPERIMENTS,
   exitCodeOfReport,
-  readTopologyFile,
   reportText,
   USUAL_CONTESTANTS,
   writeReport,
 } from '@webdfs/bench';
 import { type Arguments, type Command, UsageError } from '../../command.ts';
 import { printJson, printLine } from '../../terminal.ts';
+import { readTopologyFile } from '../../topology-file.ts';
 
 const FOLDER = 'placement-report';
 const MAX_SEED = 0xffff_ffff;
 const MAX_SEEDS = 100;
+
+type Options = Parameters<typeof benchPlacement>[0];
+
+/** The experiments choose algorithms themselves and publish for each; of a file only the cluster counts. */
+async function clusterOf(path: string): Promise<{ seed: number; topology: NonNullable<Options['topology']> }> {
+  const { topology, groupBits } = await readTopologyFile(path);
+  const { subclusters, copies, domain, seed } = topology;
+  const name = basename(path);
+  const bare = { name, subclusters, copies, groupCount: 2 ** groupBits, ...(domain === undefined ? {} : { domain }) };
+  return { seed, topology: bare };
+}
 
 function listOf(args: Arguments, option: string, fallback: readonly string[]): string[] {
   const text = args.text(option);
@@ -53,7 +64,7 @@ export const benchPlacementCommand: Command = {
   options: {
     algorithms: { type: 'string', value: 'NAME,…', about: 'compare these, see above' },
     experiments: { type: 'string', value: 'NAME,…', about: 'run these, see above' },
-    topology: { type: 'string', value: 'FILE', about: "put this cluster through it: JSON as in the cluster's map" },
+    topology: { type: 'string', value: 'FILE', about: 'put the cluster of this file through it (as for webdfs plan)' },
     seed: { type: 'string', value: 'N', about: 'the same number gives the same figures; 1 if left out' },
     seeds: { type: 'string', value: 'N', about: 'means over so many seeds; 3, or 1 with --quick' },
     out: { type: 'string', value: 'FOLDER', about: `where the report is written; ${FOLDER} if left out` },
@@ -63,13 +74,13 @@ export const benchPlacementCommand: Command = {
     if (args.positionals.length > 0) throw new UsageError('usage: webdfs bench placement');
     const quick = args.flag('quick');
     const path = args.text('topology');
-    const file = path === undefined ? undefined : await readTopologyFile(path);
+    const file = path === undefined ? undefined : await clusterOf(path);
     const seed = args.count('seed', file?.seed ?? 1, { least: 0, most: MAX_SEED });
     const seeds = args.count('seeds', quick ? 1 : 3, { least: 1, most: MAX_SEEDS });
     const report = benchPlacement({
       algorithms: listOf(args, 'algorithms', USUAL_CONTESTANTS),
       experiments: experimentsOf(args),
-      ...(path === undefined || file === undefined ? {} : { topology: { ...file.cluster, name: basename(path) } }),
+      ...(file === undefined ? {} : { topology: file.topology }),
       seed,
       seeds,
       quick,
