@@ -16,6 +16,12 @@ test('a topology comes back from JSON as it was', () => {
   assert.deepEqual(place(asTopology(parsed()), 3 as GroupId, 3), place(good, 3 as GroupId, 3));
 });
 
+test('a topology that is yet to be published may lack its table', () => {
+  const { table: _, ...plain } = good;
+  assert.throws(() => asTopology(plain), /ring has no table/);
+  assert.deepEqual(publishTopology(asTopology(plain, { published: false }), { groupBits: 4 }), good);
+});
+
 const wrong: [string, unknown, RegExp][] = [
   ['no object', [], /as a whole is not an object/],
   ['no algorithm', { ...parsed(), algorithm: 7 }, /algorithm is not a name/],

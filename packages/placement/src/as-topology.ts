@@ -1,4 +1,5 @@
 import { PlacementError } from './placement-error.ts';
+import type { Demands } from './refusals.ts';
 import type { Topology } from './topology.ts';
 import { validateTopology } from './validate.ts';
 
@@ -58,10 +59,10 @@ function checkShape(value: unknown): void {
  *
  * @throws PlacementError INVALID; the message names the entries that are wrong, up to eight of them
  */
-export function asTopology(value: unknown): Topology {
+export function asTopology(value: unknown, demands: Demands = {}): Topology {
   checkShape(value);
   const topology = value as Topology;
-  const { errors } = validateTopology(topology);
+  const { errors } = validateTopology(topology, demands);
   if (errors.length === 0) return topology;
   const named = errors.slice(0, MAX_NAMED).join('; ');
   const more = errors.length > MAX_NAMED ? `; and ${errors.length - MAX_NAMED} more` : '';

@@ -7,6 +7,8 @@ import { type Topology, UNIT_WEIGHT } from './topology.ts';
 export interface Demands {
   /** `prefix`: copies keep their ranks when the number of copies changes. */
   readonly order?: 'prefix';
+  /** `false`: it will be published later, so that a table may be missing yet. */
+  readonly published?: boolean;
 }
 
 function weightRefusals(topology: Topology): string[] {
@@ -49,6 +51,7 @@ export function refusals(topology: Topology, demands: Demands): string[] {
   if (demands.order === 'prefix' && supports.order !== 'prefix') {
     refused.push(`${algorithm} keeps the nodes of a group, but not their order, when the number of copies changes`);
   }
-  if (supports.stores === 'table') refused.push(...checkTable(topology));
+  const tableIsLate = demands.published === false && topology.table === undefined;
+  if (supports.stores === 'table' && !tableIsLate) refused.push(...checkTable(topology));
   return refused;
 }
