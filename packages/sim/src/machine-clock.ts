@@ -18,6 +18,8 @@ export class MachineClock implements Clock {
   #since = 0;
   #elapsed = 0;
   #wallOffset: number;
+  /** The farthest that the wall clock has ever been ahead of the monotonic one. */
+  #farthest: number;
   /** When it fell asleep, by the world's time. */
   #asleepSince: number | undefined;
 
@@ -25,6 +27,7 @@ export class MachineClock implements Clock {
     this.#time = time;
     this.#owner = owner;
     this.#wallOffset = EPOCH_MS + wallOffset;
+    this.#farthest = this.#wallOffset;
   }
 
   monotonic(): number {
@@ -53,6 +56,16 @@ export class MachineClock implements Clock {
   /** The wall clock is set forward, or back. */
   jump(ms: number): void {
     this.#wallOffset += ms;
+    this.#farthest = Math.max(this.#farthest, this.#wallOffset);
+  }
+
+  get farthest(): number {
+    return this.#farthest;
+  }
+
+  /** The wall clock is set forward to where the farthest of several clocks has been. */
+  catchUpWith(farthest: number): void {
+    this.jump(Math.max(0, farthest - this.#wallOffset));
   }
 
   /** SIGSTOP: nothing runs, the clocks do. `asleep`: the whole machine sleeps, and its monotonic clock stands still. */
@@ -65,7 +78,7 @@ export class MachineClock implements Clock {
     const slept = this.#asleepSince === undefined ? 0 : this.#time.now - this.#asleepSince;
     this.#asleepSince = undefined;
     this.#elapsed -= slept * this.#rate;
-    this.#wallOffset += slept * this.#rate;
+    this.jump(slept * this.#rate);
     this.#time.release(this.#owner, slept);
   }
 

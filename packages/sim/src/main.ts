@@ -1,26 +1,144 @@
-import { runSeed } from './run.ts';
-const first = Number(process.argv[2] ?? 1);
-const n = Number(process.argv[3] ?? 1);
-const step = Number(process.argv[4] ?? 1);
-let cpu = process.cpuUsage().user;
-for (let seed = first; seed < first + n; seed += step) {
-  const r = await runSeed({ seed, logLevel: (process.env.LEVEL ?? 'info') as 'info' });
-  const now = process.cpuUsage().user;
-  if (r.failure || seed % 20 === 0 || n === 1)
-    console.log(
-      seed,
-      r.digest,
-      r.happened,
-      Math.round(r.simulatedMs),
-      'ops',
-      r.operations,
-      'unk',
-      r.unknown,
-      'faults',
-      r.faults,
-      `${((now - cpu) / 1000).toFixed(0)} ms`,
-      r.failure?.message.split('\n').slice(0, 12).join('\n') ?? 'ok',
-    );
-  cpu = now;
-  if (r.failure && n === 1) console.log(r.failure.transcript.join('\n'));
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { LogLevel } from '@webdfs/base';
+import { type RunReport, runSeed } from './run.ts';
+import { FAULTS, type Fault } from './weather.ts';
+
+const USAGE = `npm run sim -- [--seed N | --first-seed N] [--seeds COUNT | --minutes M] [options]
+
+A cluster of real nodes on simulated clocks, disks and networks, in bad weather; one seed is one run, the same every time.
+Without --seeds or --minutes, 100 seeds from a fresh one on.
+
+  --seed N         this one, with its whole transcript
+  --first-seed N   begin here
+  --seeds COUNT    so many
+  --minutes M      for so long
+  --jobs N         processes side by side; as many as there are processors
+  --bad-ms MS      how long the weather is bad (12000)
+  --faults A,B     only these: ${FAULTS.join(' ')}
+  --log LEVEL      lines of the nodes in the transcript: debug, info, warn, error
+`;
+
+interface Request {
+  readonly badMs: number;
+  readonly faults?: readonly Fault[];
+  readonly logLevel: LogLevel;
 }
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    'first-seed': { type: 'string' },
+    seeds: { type: 'string' },
+    minutes: { type: 'string' },
+    jobs: { type: 'string' },
+    'bad-ms': { type: 'string', default: '12000' },
+    faults: { type: 'string' },
+    log: { type: 'string', default: 'info' },
+    help: { type: 'boolean', short: 'h', default: false },
+    worker: { type: 'boolean', default: false },
+  },
+});
+
+function numberOf(name: 'seed' | 'first-seed' | 'seeds' | 'minutes' | 'jobs' | 'bad-ms'): number | undefined {
+  const value = values[name];
+  if (value === undefined) return undefined;
+  const number = Number(value);
+  if (value !== '' && Number.isFinite(number) && number >= 0) return number;
+  process.stderr.write(`--${name} takes a number, got ${value}\n`);
+  process.exit(2);
+}
+
+function faultsOf(text: string): Fault[] {
+  const words = text.split(',');
+  const unknown = words.find((word) => !(FAULTS as readonly string[]).includes(word));
+  if (unknown === undefined) return words as Fault[];
+  process.stderr.write(`there is no fault ${unknown}; there are ${FAULTS.join(', ')}\n`);
+  process.exit(2);
+}
+
+function requestOf(): Request {
+  return {
+    badMs: numberOf('bad-ms')!,
+    logLevel: values.log as LogLevel,
+    ...(values.faults === undefined ? {} : { faults: faultsOf(values.faults) }),
+  };
+}
+
+/** A process of its own that runs the seeds it is sent. */
+function work(): void {
+  process.on('message', (seed: number) => {
+    void runSeed({ seed, ...requestOf() }).then((report) => process.send!(report));
+  });
+}
+
+function lineOf({ seed, digest, happened, simulatedMs, operations, unknown, faults }: RunReport): string {
+  const seconds = (simulatedMs / 1_000).toFixed(1);
+  return `seed ${seed}: ${digest}, ${happened} happenings in ${seconds} s, ${operations} operations (${unknown} unknown), ${faults} faults`;
+}
+
+async function one(seed: number): Promise<number> {
+  const report = await runSeed({ seed, ...requestOf(), tell: (line) => process.stdout.write(`${line}\n`) });
+  process.stdout.write(`${lineOf(report)}\n`);
+  if (report.failure !== undefined) process.stdout.write(`FAILED: ${report.failure.message}\n`);
+  return report.failure === undefined ? 0 : 1;
+}
+
+/** Hands out seeds to processes until they are all run, or time is up. */
+async function many(first: number, count: number, minutes: number): Promise<number> {
+  const until = performance.now() + minutes * 60_000;
+  const totals = { seeds: 0, failed: 0, operations: 0, unknown: 0, faults: 0, simulatedMs: 0 };
+  let next = first;
+  const jobs = Math.max(1, Math.min(numberOf('jobs') ?? availableParallelism(), count));
+  const took = (report: RunReport): void => {
+    totals.seeds += 1;
+    totals.operations += report.operations;
+    totals.unknown += report.unknown;
+    totals.faults += report.faults;
+    totals.simulatedMs += report.simulatedMs;
+    if (report.failure !== undefined) {
+      totals.failed += 1;
+      process.stdout.write(`${lineOf(report)}\n  FAILED: ${report.failure.message}\n`);
+      process.stdout.write(
+        `  replay: npm run sim -- --seed ${report.seed} ${process.argv.slice(2).filter(isKept).join(' ')}\n`,
+      );
+    } else if (totals.seeds % 100 === 0) process.stdout.write(`${totals.seeds} seeds, ${totals.failed} failed\n`);
+  };
+  const run = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const child = fork(import.meta.filename, ['--worker', ...process.argv.slice(2)], { execArgv: process.execArgv });
+      const ask = (): void => {
+        if (next >= first + count || performance.now() > until) child.disconnect();
+        else child.send(next++);
+      };
+      child.on('message', (report) => {
+        took(report as RunReport);
+        ask();
+      });
+      child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+      ask();
+    });
+  await Promise.all(Array.from({ length: jobs }, run));
+  process.stdout.write(`${JSON.stringify({ firstSeed: first, ...totals })}\n`);
+  return totals.failed === 0 ? 0 : 1;
+}
+
+/** Options that a replay needs too. */
+function isKept(word: string, index: number, words: readonly string[]): boolean {
+  const name = word.startsWith('--') ? word : words[index - 1];
+  return name === '--bad-ms' || name === '--faults' || word.startsWith('--bad-ms=') || word.startsWith('--faults=');
+}
+
+async function main(): Promise<number> {
+  const seed = numberOf('seed');
+  if (seed !== undefined) return await one(seed);
+  const minutes = numberOf('minutes');
+  const first = numberOf('first-seed') ?? Math.floor(performance.timeOrigin) % 1_000_000_000;
+  process.stdout.write(`first seed ${first}\n`);
+  return await many(first, numberOf('seeds') ?? (minutes === undefined ? 100 : Infinity), minutes ?? Infinity);
+}
+
+if (values.help) process.stdout.write(USAGE);
+else if (values.worker) work();
+else process.exitCode = await main();

@@ -1,6 +1,5 @@
 import type { NodeId, SeededRandom } from '@webdfs/base';
 import type { DiskAction } from '@webdfs/base/testing';
-import { MAX_JUMP_MS } from './final-checks.ts';
 import type { Invariants } from './invariants.ts';
 import type { SimulatedMachine } from './machine.ts';
 import type { SimulatedCluster } from './simulated-cluster.ts';
@@ -189,7 +188,7 @@ export class Weather {
   }
 
   #jump(machine: SimulatedMachine): void {
-    const ms = (this.#random.below(2) === 0 ? -1 : 1) * (this.#random.below(3) === 0 ? MAX_JUMP_MS : 2_500);
+    const ms = (this.#random.below(2) === 0 ? -1 : 1) * (this.#random.below(3) === 0 ? 3_600_000 : 2_500);
     this.#cluster.tell(`weather: wall clock of node ${machine.node} jumps ${ms} ms`);
     machine.clock.jump(ms);
   }
