@@ -25,7 +25,8 @@ import type {
   WalkRow,
 } from './store.ts';
 import { purgeTombstones } from './tombstone-purge.ts';
-import { scrub } from './scrub.ts';
+import { type Pace, scrub } from './scrub.ts';
+import { Throttle } from './throttle.ts';
 import type { StoreUpkeep } from './store-upkeep.ts';
 import { toRecordRow, Walks } from './walks.ts';
 import { copyOf } from './plain-bytes.ts';
@@ -89,7 +90,9 @@ export class LocalStore implements Store {
     const { log, bulk } = this.#core.lanes;
     let liveBytes = 0;
     let volumeBytes = 0;
+    let count = 0;
     for (const volume of volumes.all()) {
+      count += 1;
       liveBytes += volume.live;
       volumeBytes += volume.size;
     }
@@ -101,6 +104,7 @@ export class LocalStore implements Store {
     }
     const { free, total } = this.#options.space.space;
     return {
+      volumes: count,
       liveBytes,
       volumeBytes,
       freeBytes: free,
@@ -180,7 +184,6 @@ export class LocalStore implements Store {
       const { tables, applier, index } = this.#core;
       const state = await this.#core.logs.endTenure(group);
       await dropRows(tables, applier, index, state);
-      this.#options.upkeep.dropped();
       await tables.overlay.sync();
     });
   }
@@ -328,9 +331,19 @@ export class LocalStore implements Store {
     return (await compactor.compact()) !== undefined;
   }
 
-  scrub(options: { bytesPerSecond: number; signal?: AbortSignal }): Promise<{ entries: number; damaged: number }> {
-    const { bytesPerSecond, signal } = options;
-    return scrub(this.#options.upkeep, { bytesPerSecond, signal: this.#untilClosed(signal) });
+  pace({ bytesPerSecond, signal }: { bytesPerSecond: number; signal?: AbortSignal }): Pace {
+    const { upkeep } = this.#options;
+    const busy = (): boolean => upkeep.pressure().commitMs > COMPACTION.commitTargetMs;
+    return new Throttle({ clock: upkeep.clock, bytesPerSecond, busy, signal: this.#untilClosed(signal) });
+  }
+
+  scrub(options: {
+    bytesPerSecond: number;
+    signal?: AbortSignal;
+    done?: Set<number>;
+  }): Promise<{ entries: number; damaged: number }> {
+    const { done } = options;
+    return scrub(this.#options.upkeep, { pace: this.pace(options), ...(done === undefined ? {} : { done }) });
   }
 
   /** Long work ends when its caller says so, or the store is closed. */

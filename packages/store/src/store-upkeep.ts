@@ -25,7 +25,6 @@ export class StoreUpkeep implements Upkeep {
   readonly residency: Residency;
   readonly #core: Core;
   readonly #space: FullDisk;
-  #drops = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: { core: Core; disk: Disk; log: Log; space: FullDisk }) {
@@ -42,15 +41,6 @@ export class StoreUpkeep implements Upkeep {
     this.overlay = core.tables.overlay;
     this.pointers = core.pointers;
     this.residency = core.residency;
-  }
-
-  get drops(): number {
-    return this.#drops;
-  }
-
-  /** A group was dropped. */
-  dropped(): void {
-    this.#drops += 1;
   }
 
   blocked(volume: Volume): 'open' | 'pending' | 'damage' | undefined {

@@ -30,8 +30,6 @@ export interface Upkeep {
    * sync of the folder, and its `v` row goes. Until that sync `volumes.get` still finds it: it counts as existing.
    */
   retire(volume: Volume): Promise<void>;
-  /** How many groups were dropped since start: copies begun before a drop must not be kept (they may outlive it). */
-  readonly drops: number;
   /** Work that must not overlap: compaction, and dropping a group. */
   exclusive<T>(work: () => Promise<T>): Promise<T>;
   /** 99th percentile of recent commits, ms, and free space as a share of the disk: what the throttle goes by. */
