@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { SeededRandom } from '@webdfs/base';
-import { seedOf } from '@webdfs/base/testing';
 import { algorithmOf, publishTopology } from '../algorithms.ts';
+import { seedOf } from '../conformance.ts';
 import { placeableNodes } from '../domains.ts';
 import type { NodeId } from '../ids.ts';
 import { leastMoves } from '../moves.ts';
-import { anyTopology, foundingTopology, rackTopology, subclusterOf } from '../samples.ts';
+import { anyTopology, foundingTopology, rackTopology, SeededChance, subclusterOf } from '../samples.ts';
 import { type AlgorithmName, type Topology, UNIT_WEIGHT } from '../topology.ts';
 import { type PlacementPlan, planChange } from './plan.ts';
 import { changeTopology, type NodeChoice, type TopologyChange } from './topology-change.ts';
@@ -31,7 +30,7 @@ function planOf(before: Topology, ...changes: TopologyChange[]): PlacementPlan {
 
 const codesOf = (plan: PlacementPlan): string[] => [...new Set(plan.warnings.map(({ code }) => code))].toSorted();
 
-function anyChange(random: SeededRandom, topology: Topology): TopologyChange {
+function anyChange(random: SeededChance, topology: Topology): TopologyChange {
   const nodes = placeableNodes(topology);
   const one = ids(nodes[random.below(nodes.length)]!.id);
   const changes: TopologyChange[] = [
@@ -59,7 +58,7 @@ test('what flows in and out of a node is the difference of what it holds, whatev
   const wrd = algorithmOf(foundingTopology('wrd', 1));
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 0xffff_ffff }), (seed) => {
-      const random = new SeededRandom(seed);
+      const random = new SeededChance(seed);
       const before = published(anyTopology(random, wrd));
       const changes = Array.from({ length: 1 + random.below(2) }, () => anyChange(random, before));
       let after: Topology;
