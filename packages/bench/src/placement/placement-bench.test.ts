@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@webdfs/base';
 import { subclustersOf } from './layout.ts';
-import { benchPlacement, exitCodeOfReport, type PlacementBenchOptions } from './placement-bench.ts';
-import type { Report, ReportTable } from '../report/report.ts';
+import { benchPlacement, type PlacementBenchOptions } from './placement-bench.ts';
+import { exitCodeOfReport, type Report, type ReportTable } from '../report/report.ts';
 
 const OPTIONS: PlacementBenchOptions = {
   algorithms: ['wrd', 'rush-r-shuffle', 'original-rush-r'],
@@ -79,9 +79,4 @@ test('a run in which nobody can place the cluster says why', () => {
     code: 'INVALID',
     message: /narrow\.json: rush-t: rush-t needs at least 3 nodes/,
   });
-});
-
-test('a check that fails is told by the exit code', () => {
-  const failed = { name: 'x', value: 2, limit: 1, unit: '', pass: false };
-  assert.equal(exitCodeOfReport({ ...report, checks: [failed] }), 1);
 });

@@ -1,5 +1,5 @@
 import { type Clock, WebdfsError } from '@webdfs/base';
-import { BENCH_EXIT, type Check } from '../report/check.ts';
+import type { Check } from '../report/check.ts';
 import { environmentOf, type Report, type ReportSection } from '../report/report.ts';
 import { type Contestant, CONTESTANTS, contestantsOf, type Task } from './contestant.ts';
 import { type Cluster, groupSection, measureGroupBalance, measurePins } from './group-balance.ts';
@@ -196,9 +196,4 @@ export function benchPlacement(options: PlacementBenchOptions): Report {
     sections,
     checks,
   };
-}
-
-/** @returns the exit code of a report: checks that fail count */
-export function exitCodeOfReport(report: Report): number {
-  return report.checks.every((check) => check.pass) ? BENCH_EXIT.PASS : BENCH_EXIT.FAIL;
 }

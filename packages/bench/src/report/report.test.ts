@@ -8,7 +8,7 @@ import { ManualClock } from '@webdfs/base';
 import { atMost } from './check.ts';
 import { tableCsv } from './csv.ts';
 import { reportHtml } from './html.ts';
-import { environmentOf, numberColumn, type Report, type ReportTable, textColumn } from './report.ts';
+import { environmentOf, exitCodeOfReport, numberColumn, type Report, type ReportTable, textColumn } from './report.ts';
 import { reportText, tableText } from './terminal-text.ts';
 import { verdictOf } from './verdict.ts';
 import { writeReport } from './write-report.ts';
@@ -108,6 +108,12 @@ test('a table in a terminal stands in columns, numbers to the right', () => {
 test('a report in a terminal says what failed', () => {
   assert.match(reportText(aReport()), /FAIL {5}bias/);
   assert.match(reportText(aReport()), /webdfs bench x; .*seed 7/);
+});
+
+test('a check that fails is told by the exit code', () => {
+  const [passing] = aReport().checks;
+  assert.equal(exitCodeOfReport(aReport()), 1);
+  assert.equal(exitCodeOfReport({ ...aReport(), checks: [passing!] }), 0);
 });
 
 test('a verdict is about the digit, then about noise, then says why', () => {

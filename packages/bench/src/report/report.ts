@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import type { Clock } from '@webdfs/base';
-import type { Check } from './check.ts';
+import { BENCH_EXIT, type Check } from './check.ts';
 
 /**
  * What every benchmark ends with: one value of plain data. `reportText`, `tableCsv` and `reportHtml` show it, `writeReport`
@@ -135,4 +135,9 @@ export function checkTable(checks: readonly Check[]): ReportTable {
       check.unit,
     ]),
   };
+}
+
+/** What a program ends with: 1 if a check fails. */
+export function exitCodeOfReport(report: Report): number {
+  return report.checks.every((check) => check.pass) ? BENCH_EXIT.PASS : BENCH_EXIT.FAIL;
 }

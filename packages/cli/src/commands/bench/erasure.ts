@@ -1,14 +1,7 @@
 import { systemClock } from '@webdfs/base';
-import {
-  benchErasure,
-  ERASURE_SAMPLING,
-  type ErasureBenchOptions,
-  exitCodeOfReport,
-  reportText,
-  writeReport,
-} from '@webdfs/bench';
+import { benchErasure, ERASURE_SAMPLING, type ErasureBenchOptions } from '@webdfs/bench';
 import { type Arguments, type Command, UsageError } from '../../command.ts';
-import { printJson, printLine } from '../../terminal.ts';
+import { outOption, runReport } from './report-run.ts';
 
 const FOLDER = 'erasure-report';
 const MAX_SEED = 0xffff_ffff;
@@ -63,7 +56,7 @@ export const benchErasureCommand: Command = {
     },
     ronomon: { type: 'string', value: 'FOLDER', about: 'where @ronomon/reed-solomon is installed, to compare' },
     seed: { type: 'string', value: 'N', about: 'of the data; 1 if left out' },
-    out: { type: 'string', value: 'FOLDER', about: `where the report is written; ${FOLDER} if left out` },
+    out: outOption(FOLDER),
     quick: { type: 'boolean', about: 'a look: fewer sizes and rounds, within half a minute' },
   },
   async run(args, terminal) {
@@ -71,22 +64,19 @@ export const benchErasureCommand: Command = {
     const quick = args.flag('quick');
     const seed = args.count('seed', 1, { least: 0, most: MAX_SEED });
     const ronomon = args.text('ronomon');
-    const report = await benchErasure({
-      shapes: shapesOf(args.text('shapes') ?? SHAPES),
-      shardSizes: sizesOf(args.text('sizes') ?? (quick ? SIZES.quick : SIZES.full)),
-      seed,
-      sampling: quick ? ERASURE_SAMPLING.quick : ERASURE_SAMPLING.full,
-      ...(ronomon === undefined ? {} : { ronomon }),
-      clock: systemClock,
-      command: commandOf(args, seed),
-      onProgress: (what) => {
-        if (terminal.errors.isTTY === true) terminal.errors.write(`\r\u{1b}[K${what} …`);
-      },
+    return await runReport(args, terminal, {
+      folder: FOLDER,
+      run: async (onProgress) =>
+        await benchErasure({
+          shapes: shapesOf(args.text('shapes') ?? SHAPES),
+          shardSizes: sizesOf(args.text('sizes') ?? (quick ? SIZES.quick : SIZES.full)),
+          seed,
+          sampling: quick ? ERASURE_SAMPLING.quick : ERASURE_SAMPLING.full,
+          ...(ronomon === undefined ? {} : { ronomon }),
+          clock: systemClock,
+          command: commandOf(args, seed),
+          onProgress,
+        }),
     });
-    if (terminal.errors.isTTY === true) terminal.errors.write('\r\u{1b}[K');
-    const files = await writeReport(args.text('out') ?? FOLDER, report);
-    if (terminal.json) printJson(terminal, report);
-    else printLine(terminal, `${reportText(report)}\n\nwritten: ${files[0]} and ${files.length - 1} more`);
-    return exitCodeOfReport(report);
   },
 };

@@ -1,16 +1,9 @@
 import { basename } from 'node:path';
 import { systemClock } from '@webdfs/base';
-import {
-  benchPlacement,
-  EXPERIMENTS,
-  exitCodeOfReport,
-  reportText,
-  USUAL_CONTESTANTS,
-  writeReport,
-} from '@webdfs/bench';
+import { benchPlacement, EXPERIMENTS, USUAL_CONTESTANTS } from '@webdfs/bench';
 import { type Arguments, type Command, UsageError } from '../../command.ts';
-import { printJson, printLine } from '../../terminal.ts';
 import { readTopologyFile } from '../../topology-file.ts';
+import { outOption, runReport } from './report-run.ts';
 
 const FOLDER = 'placement-report';
 const MAX_SEED = 0xffff_ffff;
@@ -58,7 +51,7 @@ export const benchPlacementCommand: Command = {
     'Needs no cluster. Prints tables and writes report.html (charts), report.json and a CSV file per table. Without --topology',
     'it takes the set-ups of the publications: 15 nodes of weights 1, 2, 4, and 12 racks of 8 nodes.',
     '',
-    `Algorithms: ${USUAL_CONTESTANTS.join(', ')}.`,
+    `Algorithms: ${CONTESTANTS.join(', ')}.`,
     `Experiments: ${EXPERIMENTS.join(', ')}.`,
   ].join('\n'),
   options: {
@@ -67,7 +60,7 @@ export const benchPlacementCommand: Command = {
     topology: { type: 'string', value: 'FILE', about: 'put the cluster of this file through it (as for webdfs plan)' },
     seed: { type: 'string', value: 'N', about: 'the same number gives the same figures; 1 if left out' },
     seeds: { type: 'string', value: 'N', about: 'means over so many seeds; 3, or 1 with --quick' },
-    out: { type: 'string', value: 'FOLDER', about: `where the report is written; ${FOLDER} if left out` },
+    out: outOption(FOLDER),
     quick: { type: 'boolean', about: 'a look: fewer groups, sizes and runs, within a minute' },
   },
   async run(args, terminal) {
@@ -77,23 +70,20 @@ export const benchPlacementCommand: Command = {
     const file = path === undefined ? undefined : await clusterOf(path);
     const seed = args.count('seed', file?.seed ?? 1, { least: 0, most: MAX_SEED });
     const seeds = args.count('seeds', quick ? 1 : 3, { least: 1, most: MAX_SEEDS });
-    const report = benchPlacement({
-      algorithms: listOf(args, 'algorithms', USUAL_CONTESTANTS),
-      experiments: experimentsOf(args),
-      ...(file === undefined ? {} : { topology: file.topology }),
-      seed,
-      seeds,
-      quick,
-      clock: systemClock,
-      command: commandOf(args, seed, seeds),
-      onProgress: (what) => {
-        if (terminal.errors.isTTY === true) terminal.errors.write(`\r\u{1b}[K${what} …`);
-      },
+    return await runReport(args, terminal, {
+      folder: FOLDER,
+      run: async (onProgress) =>
+        benchPlacement({
+          algorithms: listOf(args, 'algorithms', USUAL_CONTESTANTS),
+          experiments: experimentsOf(args),
+          ...(file === undefined ? {} : { topology: file.topology }),
+          seed,
+          seeds,
+          quick,
+          clock: systemClock,
+          command: commandOf(args, seed, seeds),
+          onProgress,
+        }),
     });
-    if (terminal.errors.isTTY === true) terminal.errors.write('\r\u{1b}[K');
-    const files = await writeReport(args.text('out') ?? FOLDER, report);
-    if (terminal.json) printJson(terminal, report);
-    else printLine(terminal, `${reportText(report)}\n\nwritten: ${files[0]} and ${files.length - 1} more`);
-    return exitCodeOfReport(report);
   },
 };
