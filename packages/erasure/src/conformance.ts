@@ -125,23 +125,29 @@ export function testKernel(house: string, open: () => Kernel, rounds = 300): voi
     });
   }
 
-  test(`${house}: blocks longer than a tile, within the memory and outside`, (t) => {
-    const random = new SeededRandom(seedOf(t));
-    const kernel = open();
-    const matrix = [
-      [1, 1, 1],
-      [1, 2, 4],
-      [7, 9, 200],
-    ];
-    for (const place of [(bytes: number) => kernel.memory.allocate(bytes), (bytes: number) => new Uint8Array(bytes)]) {
-      const sources = [0, 1, 2].map(() => place(150_001));
-      for (const source of sources) source.set(random.bytes(source.length));
-      const targets = [0, 1, 2].map(() => place(150_001));
-      const product = { columns: [0, 1, 2], sources, targets, from: 0, to: 150_001, accumulate: false };
-      kernel.compile(GF8, matrix).multiply(product);
-      assert.deepEqual(targets, multiplySlowly(GF8, matrix, sources));
-    }
-  });
+  for (const field of [GF8, GF16]) {
+    test(`${house}: blocks longer than a tile in GF(2^${field.bits}), within the memory and outside`, (t) => {
+      const random = new SeededRandom(seedOf(t));
+      const kernel = open();
+      const matrix = [
+        [1, 1, 1],
+        [1, 2, 4],
+        [7, 9, 200],
+      ];
+      const bytes = 131_070;
+      for (const place of [
+        (bytes: number) => kernel.memory.allocate(bytes),
+        (bytes: number) => new Uint8Array(bytes),
+      ]) {
+        const sources = [0, 1, 2].map(() => place(bytes));
+        for (const source of sources) source.set(random.bytes(bytes));
+        const targets = [0, 1, 2].map(() => place(bytes));
+        const product = { columns: [0, 1, 2], sources, targets, from: 0, to: bytes, accumulate: false };
+        kernel.compile(field, matrix).multiply(product);
+        assert.deepEqual(targets, multiplySlowly(field, matrix, sources));
+      }
+    });
+  }
 
   test(`${house}: more matrices than there is room for tables still give right products, in any order`, (t) => {
     const random = new SeededRandom(seedOf(t));

@@ -1,29 +1,46 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { Worker } from 'node:worker_threads';
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { codeOf, SeededRandom } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
-import type { Kernel } from './kernel.ts';
-import { openKernel } from './open-kernel.ts';
+import type { Kernel, SharedKernel } from './kernel.ts';
+import { joinKernel, openKernel } from './open-kernel.ts';
 import { ReedSolomon } from './reed-solomon.ts';
-import type { Errand } from './threads.worker.ts';
+
+/** What a thread is to do: encode the bytes [from, to) of shards that lie at these offsets. */
+interface Errand {
+  readonly shared: SharedKernel;
+  readonly offsets: readonly number[];
+  readonly from: number;
+  readonly to: number;
+}
+
+const SHAPE = { data: 4, parity: 2 } as const;
+
+function run({ shared, offsets, from, to }: Errand): void {
+  const kernel = joinKernel(shared);
+  const shards = offsets.map((offset) => kernel.memory.view(offset + from, to - from));
+  new ReedSolomon({ kernel, ...SHAPE }).encode(shards.slice(0, 4), shards.slice(4));
+}
 
 /** Has another thread encode a range of the stripe; it gets offsets, not bytes. */
 async function encodeElsewhere(kernel: Kernel, stripe: Omit<Errand, 'shared'>): Promise<void> {
   const shared = kernel.share();
   const errand: Errand = { shared, ...stripe };
-  const worker = new Worker(new URL('./threads.worker.ts', import.meta.url), { workerData: errand });
+  const worker = new Worker(new URL(import.meta.url), { workerData: errand });
   const [exitCode] = await once(worker, 'exit');
   assert.equal(exitCode, 0);
   kernel.unshare(shared);
 }
 
-for (const name of ['relaxed', 'plain'] as const) {
+if (!isMainThread) run(workerData as Errand);
+
+for (const name of isMainThread ? (['relaxed', 'plain'] as const) : []) {
   test(`${name}: two threads encode halves of one stripe in one memory, and nothing is copied`, async (t) => {
     const random = new SeededRandom(seedOf(t));
     const kernel = openKernel({ name, shared: true, memoryBytes: 2_000_000 });
-    const code = new ReedSolomon({ kernel, data: 4, parity: 2 });
+    const code = new ReedSolomon({ kernel, ...SHAPE });
     const bytes = 20_001;
     const shards = Array.from({ length: 6 }, () => kernel.memory.allocate(bytes));
     for (const shard of shards.slice(0, 4)) shard.set(random.bytes(bytes));
