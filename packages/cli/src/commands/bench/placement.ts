@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { systemClock } from '@webdfs/base';
-import { benchPlacement, EXPERIMENTS, USUAL_CONTESTANTS } from '@webdfs/bench';
+import { benchPlacement, CONTESTANTS, EXPERIMENTS, USUAL_CONTESTANTS } from '@webdfs/bench';
 import { type Arguments, type Command, UsageError } from '../../command.ts';
 import { readTopologyFile } from '../../topology-file.ts';
 import { outOption, runReport } from './report-run.ts';
