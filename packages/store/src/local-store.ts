@@ -25,8 +25,7 @@ import type {
   WalkRow,
 } from './store.ts';
 import { purgeTombstones } from './tombstone-purge.ts';
-import { type Pace, scrub } from './scrub.ts';
-import { Throttle } from './throttle.ts';
+import { scrub } from './scrub.ts';
 import type { StoreUpkeep } from './store-upkeep.ts';
 import { toRecordRow, Walks } from './walks.ts';
 import { copyOf } from './plain-bytes.ts';
@@ -90,9 +89,7 @@ export class LocalStore implements Store {
     const { log, bulk } = this.#core.lanes;
     let liveBytes = 0;
     let volumeBytes = 0;
-    let count = 0;
     for (const volume of volumes.all()) {
-      count += 1;
       liveBytes += volume.live;
       volumeBytes += volume.size;
     }
@@ -104,7 +101,6 @@ export class LocalStore implements Store {
     }
     const { free, total } = this.#options.space.space;
     return {
-      volumes: count,
       liveBytes,
       volumeBytes,
       freeBytes: free,
@@ -331,19 +327,9 @@ export class LocalStore implements Store {
     return (await compactor.compact()) !== undefined;
   }
 
-  pace({ bytesPerSecond, signal }: { bytesPerSecond: number; signal?: AbortSignal }): Pace {
-    const { upkeep } = this.#options;
-    const busy = (): boolean => upkeep.pressure().commitMs > COMPACTION.commitTargetMs;
-    return new Throttle({ clock: upkeep.clock, bytesPerSecond, busy, signal: this.#untilClosed(signal) });
-  }
-
-  scrub(options: {
-    bytesPerSecond: number;
-    signal?: AbortSignal;
-    done?: Set<number>;
-  }): Promise<{ entries: number; damaged: number }> {
-    const { done } = options;
-    return scrub(this.#options.upkeep, { pace: this.pace(options), ...(done === undefined ? {} : { done }) });
+  scrub(options: { bytesPerSecond: number; signal?: AbortSignal }): Promise<{ entries: number; damaged: number }> {
+    const { bytesPerSecond, signal } = options;
+    return scrub(this.#options.upkeep, { bytesPerSecond, signal: this.#untilClosed(signal) });
   }
 
   /** Long work ends when its caller says so, or the store is closed. */
