@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SeededRandom } from '@webdfs/base';
+import { equalBytes, SeededRandom } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
 import { type Field, GF16, GF8 } from './field.ts';
 import type { Kernel } from './kernel.ts';

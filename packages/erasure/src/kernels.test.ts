@@ -15,7 +15,7 @@ for (const name of ['relaxed', 'simd', 'plain'] as const) {
     testKernel(
       `${name}${shared ? ', shared memory' : ''}`,
       () => openKernel({ name, shared, memoryBytes: 2_000_000 }),
-      100,
+      shared ? 25 : 100,
     );
   }
 }
