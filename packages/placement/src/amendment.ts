@@ -1,8 +1,9 @@
 import type { NodeId } from './ids.ts';
-import { groupState, mixWord } from './decision-hash.ts';
+import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
 import { domainOf, placeableNodes, withoutDomains } from './domains.ts';
+import { logUnit } from './logarithm.ts';
 import type { AlgorithmName, Topology } from './topology.ts';
-import { scoreOf, shareOf } from './wrd.ts';
+import { mayReach, scoreOf, shareOf } from './wrd.ts';
 
 /**
  * Turns a group's list by one topology into its list by the next: the very same one where nothing changes, undefined where
@@ -105,14 +106,25 @@ export function amendmentOf(before: Topology, after: Topology, count: number): A
   // with fewer domains than copies a list's last node may owe its place to its rank, not to its score
   const ranksByScore = new Set([...old.values()].map(({ domain }) => domain)).size >= count;
 
+  // columns: this is asked of every group
+  const gainersMixed = Int32Array.from(gainers, ({ mixed }) => mixed);
+  const gainersShares = Float64Array.from(gainers, ({ share }) => share);
+  const someReach = (least: number, state: number): boolean => {
+    for (let i = 0; i < gainersMixed.length; i++) {
+      const hash = decide(state, gainersMixed[i]!, SALT.NODE);
+      const share = gainersShares[i]!;
+      if (mayReach(least, hash, share) && logUnit(hash) / share >= least) return true;
+    }
+    return false;
+  };
+
   return (group, row) => {
     for (const id of row) if ((changes[id]! & LOST) !== 0) return undefined;
     if (gainers.length === 0) return row;
     const state = groupState(after.seed, group);
     const last = next.get(row[count - 1] as NodeId)!;
-    const least = scoreOf(state, last.mixed, last.share);
     // a gainer that is in the list comes up to its last node, be it that node itself
-    if (ranksByScore && !gainers.some(({ mixed, share }) => scoreOf(state, mixed, share) >= least)) return row;
+    if (ranksByScore && !someReach(scoreOf(state, last.mixed, last.share), state)) return row;
     const candidates = new Set([...Array.from(row, (id) => next.get(id as NodeId)!), ...gainers]);
     return firstOf([...candidates], state, count);
   };

@@ -47,10 +47,15 @@ function columnsOf(topology: Topology): Columns {
 const SLACK = 1e-12;
 
 /**
+ * Whether a node may score `least` or more, without a logarithm: ln u ≤ u − 1. The two are close where u is close to 1, which is
+ * where winners are, so of 500 nodes some 20 are left to be scored.
+ */
+export function mayReach(least: number, hash: number, share: number): boolean {
+  return (hash + 0.5) / 4_294_967_296 - 1 + SLACK >= least * share;
+}
+
+/**
  * Pass 1 alone, enough while there are domains for all copies: the best node of each domain, the best of those first.
- *
- * ln u ≤ u − 1, and the two are close where u is close to 1, which is where winners are: a node whose bound is below the last
- * of the best so far needs no logarithm. Of 500 nodes some 20 are left.
  */
 function onePerDomain(columns: Columns, state: number, count: number): number[] {
   const { mixed, shares, domains } = columns;
@@ -59,7 +64,7 @@ function onePerDomain(columns: Columns, state: number, count: number): number[] 
   let least = -Infinity;
   for (let i = 0; i < mixed.length; i++) {
     const hash = decide(state, mixed[i]!, SALT.NODE);
-    if ((hash + 0.5) / 4_294_967_296 - 1 + SLACK < least * shares[i]!) continue;
+    if (!mayReach(least, hash, shares[i]!)) continue;
     const score = logUnit(hash) / shares[i]!;
     // of equal scores the lower index stays ahead, which is the lower id
     if (score <= least) continue;
