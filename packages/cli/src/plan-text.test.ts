@@ -75,7 +75,7 @@ test('a plan for many nodes stays short: by rack, then the largest flows, then t
   assert.match(text, /^… and 246 nodes more that change less; --json has all$/m);
   assert.ok(text.split('\n').length < 90);
   assert.ok(text.split('\n').every((line) => line.length < 200));
-  const wide = planText(shown(topologyOf(40, 3), ['add=30,rack=r41']));
+  const wide = planText(shown(topologyOf(70, 2), ['add=30,rack=r71']));
   assert.doesNotMatch(wide, / \\ to /);
   assert.match(wide, /^The largest flows:$/m);
 });

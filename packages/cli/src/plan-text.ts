@@ -20,7 +20,8 @@ export interface ShownPlan extends Omit<PlacementPlan, 'warnings'> {
 }
 
 /** A matrix is shown while it has so many rows and columns at most, else one of racks or sub-clusters, else the largest flows. */
-const MAX_ROWS = 16;
+const MAX_NODE_ROWS = 16;
+const MAX_ROWS = 64;
 const MAX_COLUMNS = 10;
 const MAX_FLOWS = 12;
 const MAX_NODES = 24;
@@ -32,15 +33,18 @@ const plural = (number: number, thing: string): string => `${count(number)} ${th
 /** One way to put nodes together in rows and columns. */
 interface Grouping {
   readonly title: string;
+  readonly maxRows: number;
   readonly nameOf: (node: NodePlan) => string;
 }
 
 function groupingsOf({ nodes, domain }: ShownPlan): Grouping[] {
   const several = new Set(nodes.map((node) => node.domain)).size < nodes.length;
   return [
-    { title: 'node', nameOf: ({ node }) => String(node) },
-    ...(domain !== undefined && several ? [{ title: domain, nameOf: (node: NodePlan) => node.domain }] : []),
-    { title: 'sub-cluster', nameOf: ({ subcluster }) => String(subcluster) },
+    { title: 'node', maxRows: MAX_NODE_ROWS, nameOf: ({ node }) => String(node) },
+    ...(domain !== undefined && several
+      ? [{ title: domain, maxRows: MAX_ROWS, nameOf: (node: NodePlan) => node.domain }]
+      : []),
+    { title: 'sub-cluster', maxRows: MAX_ROWS, nameOf: ({ subcluster }) => String(subcluster) },
   ];
 }
 
@@ -50,12 +54,13 @@ const DROPPED = '(given up)';
 
 interface Matrix {
   readonly title: string;
+  readonly maxRows: number;
   readonly from: readonly string[];
   readonly to: readonly string[];
   readonly cells: ReadonlyMap<string, { groups: number; bytes: number }>;
 }
 
-function matrixOf(plan: ShownPlan, { title, nameOf }: Grouping): Matrix {
+function matrixOf(plan: ShownPlan, { title, maxRows, nameOf }: Grouping): Matrix {
   const names = new Map(plan.nodes.map((node) => [node.node, nameOf(node)]));
   const nameOfEnd = (node: Flow['from'], nobody: string): string => (node === undefined ? nobody : names.get(node)!);
   const cells = new Map<string, { groups: number; bytes: number }>();
@@ -69,7 +74,7 @@ function matrixOf(plan: ShownPlan, { title, nameOf }: Grouping): Matrix {
     cells.set(key, { groups: cell.groups + flow.groups, bytes: cell.bytes + flow.bytes });
   }
   const sorted = (set: Set<string>): string[] => [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-  return { title, from: sorted(from), to: sorted(to), cells };
+  return { title, maxRows, from: sorted(from), to: sorted(to), cells };
 }
 
 function matrixText({ title, from, to, cells }: Matrix, withBytes: boolean): string {
@@ -115,7 +120,7 @@ function flowsText(plan: ShownPlan, withBytes: boolean): string {
 function movesText(plan: ShownPlan, withBytes: boolean): string[] {
   if (plan.movement.flows.length === 0) return [];
   const matrices = groupingsOf(plan).map((grouping) => matrixOf(plan, grouping));
-  const fitting = matrices.find(({ from, to }) => from.length <= MAX_ROWS && to.length <= MAX_COLUMNS);
+  const fitting = matrices.find(({ maxRows, from, to }) => from.length <= maxRows && to.length <= MAX_COLUMNS);
   return [
     ...(fitting === undefined ? [] : [matrixText(fitting, withBytes)]),
     ...(fitting?.title === 'node' ? [] : [flowsText(plan, withBytes)]),
