@@ -102,7 +102,7 @@ class Frame {
 }
 
 /** One kernel being written: `rows` of ways, over a field, with its locals. */
-class Kernel {
+class KernelWriter {
   readonly #frame = new Frame();
   readonly #bits: 8 | 16;
   readonly #rows: string;
@@ -310,7 +310,7 @@ class Kernel {
  */
 export function assembleProgram(relaxed: boolean): w.Assembled {
   const kernels = ([8, 16] as const).flatMap((bits) =>
-    PASSES[bits].map((rows) => new Kernel(bits, rows, relaxed).write()),
+    PASSES[bits].map((rows) => new KernelWriter(bits, rows, relaxed).write()),
   );
   return w.assemble([storePart(), isZero(), ...kernels]);
 }
