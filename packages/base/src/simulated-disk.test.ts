@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { concat, equalBytes, utf8 } from './bytes.ts';
+import { concat, equalBytes, fromUtf8, utf8 } from './bytes.ts';
 import { ManualClock } from './clock.ts';
 import { type DiskFile, readWhole, replaceWhole, writeFully } from './disk.ts';
 import { testDisk } from './disk-conformance.ts';
@@ -212,4 +212,17 @@ test('one seed gives one history', async (t) => {
     return text;
   };
   assert.equal(await history(), await history());
+});
+
+test('a copy shows what was there when it was made, and survives a power cut as a whole', async () => {
+  const disk = new SimulatedDisk({ seed: 1 });
+  await disk.makeFolder('/a/b');
+  const file = await disk.create('/a/b/f');
+  await writeFully(file, [utf8('first')], 0);
+  const copy = disk.copy(2);
+  await writeFully(file, [utf8('later')], 0);
+  await disk.unlink('/a/b/f');
+  const after = copy.crash('power');
+  assert.equal(fromUtf8(await readWhole(after, '/a/b/f')), 'first');
+  assert.deepEqual(await disk.list('/a/b'), []);
 });

@@ -120,6 +120,13 @@ export class SimulatedDisk implements Disk {
     return new SimulatedDisk(this.#options, this.#medium);
   }
 
+  /** Another disk with what programs see on this one now: a snapshot that somebody may put back later. */
+  copy(seed: number): SimulatedDisk {
+    const { root, totalBytes } = this.#medium;
+    const medium = { random: new SeededRandom(seed), root: root.copy(), totalBytes, operations: 0 };
+    return new SimulatedDisk({ ...this.#options, seed }, medium);
+  }
+
   /** All files, with their absolute paths: what a test may look at, or turn bits of, behind everybody's back. */
   files(): Generator<[path: string, inode: SimulatedInode]> {
     return this.#medium.root.files('');

@@ -46,6 +46,14 @@ export class SimulatedFolder {
     for (const node of this.entries.values()) node.cut(random, filler);
   }
 
+  /** A folder with the names that programs see in this one, all of them on stable storage. */
+  copy(): SimulatedFolder {
+    const copy = new SimulatedFolder();
+    for (const [name, node] of this.entries) copy.change([[name, node.copy()]]);
+    copy.settle(copy.mark());
+    return copy;
+  }
+
   /** Every file below, with its path. */
   *files(path: string): Generator<[path: string, inode: SimulatedInode]> {
     for (const [name, node] of this.entries) {

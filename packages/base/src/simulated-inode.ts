@@ -164,6 +164,14 @@ export class SimulatedInode {
     }
   }
 
+  /** A file with the bytes that programs see of this one, all of them on stable storage. */
+  copy(): SimulatedInode {
+    const copy = new SimulatedInode();
+    copy.write(this.#cache.copy(), 0);
+    copy.settle(copy.mark());
+    return copy;
+  }
+
   /** Turns over one bit of what is on stable storage, and of the cache unless it waits there to be written again. */
   flip(offset: number, bit: number): void {
     if (offset >= this.#durable.length) return;

@@ -247,11 +247,16 @@ export class SimulatedMachine {
     this.clock.resume();
   }
 
-  /** A new, empty disk is put in. The machine is off. */
-  replaceDisk(): void {
+  /** Another disk is put in: an empty one, or what `copy` gave. The machine is off. */
+  replaceDisk(disk: SimulatedDisk = this.#newDisk(this.#random.uint32())): void {
     assert(this.#process === undefined, 'a disk is replaced while the machine is off');
     this.disk.stop();
-    this.disk = this.#newDisk(this.#random.uint32());
+    this.disk = disk;
+  }
+
+  /** What the disk shows now. */
+  copyDisk(): SimulatedDisk {
+    return this.disk.copy(this.#random.uint32());
   }
 }
 

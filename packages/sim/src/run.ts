@@ -137,7 +137,6 @@ export async function runSeed(options: RunOptions): Promise<RunReport> {
 
 class Run {
   readonly #cluster: SimulatedCluster;
-  readonly #plan: Plan;
   readonly #history: HistoryRecorder;
   readonly #invariants: Invariants;
   readonly #weather: Weather;
@@ -147,7 +146,6 @@ class Run {
 
   constructor(cluster: SimulatedCluster, plan: Plan, random: SeededRandom) {
     this.#cluster = cluster;
-    this.#plan = plan;
     this.#history = new HistoryRecorder(() => ++this.#instant);
     this.#invariants = new Invariants(cluster);
     const { faults, everyMs } = plan;

@@ -39,6 +39,6 @@ export const SCALE: Scale = {
 
 export const PARAMETERS: ClusterParameters = parametersWith({
   lifeMs: 5_000,
-  outAfterMs: 60_000,
+  outAfterMs: 7_000,
   maxBackoffMs: 4_000,
 });

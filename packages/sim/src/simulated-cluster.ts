@@ -79,7 +79,8 @@ export class SimulatedCluster implements AsyncDisposable {
         name: 'simulated',
         nodes: cluster.machines.map(({ node }) => ({ id: node, address: '' })),
         random: cluster.random,
-        groupBits: options.scale.groupBits,
+        // more nodes than copies: more groups, so that some move
+        groupBits: options.scale.groupBits + (options.nodes > 3 ? 1 : 0),
       }),
     );
     cluster.#map = await cluster.during(followMap(cluster.mapStore.connect(), cluster.clock, silentLog));

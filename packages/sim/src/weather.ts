@@ -1,5 +1,7 @@
 import type { NodeId, SeededRandom } from '@webdfs/base';
-import type { DiskAction } from '@webdfs/base/testing';
+import type { DiskAction, SimulatedDisk } from '@webdfs/base/testing';
+import { formatDocument, MAP_KEY } from '@webdfs/cluster';
+import { calibrate } from '@webdfs/placement';
 import type { Invariants } from './invariants.ts';
 import type { SimulatedMachine } from './machine.ts';
 import type { SimulatedCluster } from './simulated-cluster.ts';
@@ -26,13 +28,15 @@ export const FAULTS = [
   'full-disk',
   'bit-flips',
   'new-disk',
+  'old-disk',
+  'reweigh',
   'drift',
   'jump',
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
 /** Those that damage what is on a disk for good: they befall one node of a run only, as its copies are what all rely on. */
-const HARMFUL: ReadonlySet<Fault> = new Set(['bit-flips', 'new-disk']);
+const HARMFUL: ReadonlySet<Fault> = new Set(['bit-flips', 'new-disk', 'old-disk']);
 
 export interface WeatherOptions {
   readonly cluster: SimulatedCluster;
@@ -148,6 +152,8 @@ export class Weather {
     'full-disk': (machine) => this.#fill(machine),
     'bit-flips': (machine) => this.#flip(machine),
     'new-disk': (machine) => this.#replaceDisk(machine),
+    'old-disk': (machine) => this.#putBack(machine),
+    reweigh: () => this.#reweigh(),
     drift: (machine) => this.#drift(machine),
     jump: (machine) => this.#jump(machine),
   };
@@ -299,12 +305,42 @@ export class Weather {
     this.#cluster.tell(`weather: ${actions.join(', ')}: ${fate}, at node ${machine.node}`);
   }
 
-  #replaceDisk(machine: SimulatedMachine): void {
+  #replaceDisk(machine: SimulatedMachine, copy?: SimulatedDisk): void {
     this.#options.invariants.harmed.add(machine.node);
     machine.crash('power');
-    this.#cluster.tell(`weather: node ${machine.node} gets an empty disk`);
-    machine.replaceDisk();
+    this.#cluster.tell(`weather: node ${machine.node} gets ${copy === undefined ? 'an empty disk' : 'an old disk'}`);
+    machine.replaceDisk(copy);
     if (!this.#off.has(machine.node)) this.#startLater(machine);
+  }
+
+  /** A snapshot of the disk is made, and put back a while later. */
+  #putBack(machine: SimulatedMachine): void {
+    // what is being opened has no whole state to go back to
+    if (machine.life === undefined) return;
+    const copy = machine.copyDisk();
+    this.#cluster.tell(`weather: a snapshot is made of node ${machine.node}`);
+    this.#cluster.clock.after(this.#aWhile(), () => {
+      if (!this.#over) this.#replaceDisk(machine, copy);
+    });
+  }
+
+  // ---- the cluster ----
+
+  /** Every node weighs something else; a change that is under way is replaced, or given up. */
+  #reweigh(): void {
+    const { map, mapRevision } = this.#cluster.view;
+    const { target: _, ...rest } = map;
+    const subclusters = map.settled.subclusters.map((subcluster) => ({
+      ...subcluster,
+      nodes: subcluster.nodes.map((node) => ({ ...node, weight: 32_768 * (1 + this.#random.below(6)) })),
+    }));
+    const isAborted = map.target !== undefined && this.#random.below(3) === 0;
+    const next = isAborted ? rest : { ...map, target: calibrate({ ...map.settled, subclusters }) };
+    this.#cluster.tell(`weather: ${isAborted ? 'the move is given up' : 'nodes weigh something else'}`);
+    void this.#cluster.mapStore.transact({
+      compare: [{ type: 'modified', key: MAP_KEY, is: mapRevision }],
+      write: [{ type: 'put', key: MAP_KEY, value: formatDocument(next) }],
+    });
   }
 
   #flip(machine: SimulatedMachine): void {
