@@ -22,14 +22,6 @@ export interface GroupBalance {
   readonly variation: number;
 }
 
-export interface GroupBalanceOptions {
-  readonly contestants: readonly Contestant[];
-  readonly clusters: readonly Cluster[];
-  readonly groups: readonly number[];
-  readonly seed: number;
-  readonly onProgress: (what: string) => void;
-}
-
 /** Copies of groups that a node has on average. */
 export function copiesPerNode(groups: number, nodes: number, copies: number): number {
   return (groups * copies) / nodes;
@@ -44,11 +36,15 @@ function firstGroups(placed: Placed, groupCount: number): Placed {
   return { ...placed, groupCount, rows: placed.rows.subarray(0, groupCount * placed.copies) };
 }
 
-function balancesOf(contestant: Contestant, cluster: Cluster, options: GroupBalanceOptions): GroupBalance[] {
+/** One contestant, one cluster, several numbers of groups; nothing if it cannot place the cluster. */
+export function measureGroupBalance(
+  contestant: Contestant,
+  cluster: Cluster,
+  options: { groups: readonly number[]; seed: number },
+): GroupBalance[] {
   const { name, ...rest } = cluster;
   const task = { ...rest, groupCount: Math.max(...options.groups), seed: options.seed };
   if (contestant.refusal(task) !== undefined) return [];
-  options.onProgress(`Groups: ${contestant.name}, ${name}`);
   // a table that remembers is balanced as a whole, not in its beginning
   const whole = contestant.prefixes ? contestant.place(task) : undefined;
   const nodes = nodesOf(cluster.subclusters).filter((node) => node.weight > 0).length;
@@ -58,12 +54,6 @@ function balancesOf(contestant: Contestant, cluster: Cluster, options: GroupBala
     const { copies } = cluster;
     return { name: contestant.name, cluster: name, nodes, copies, groups, fullest: largest, variation: deviation };
   });
-}
-
-export function measureGroupBalance(options: GroupBalanceOptions): GroupBalance[] {
-  return options.clusters.flatMap((cluster) =>
-    options.contestants.flatMap((contestant) => balancesOf(contestant, cluster, options)),
-  );
 }
 
 /** What pins make of a cluster placed by WRD. */

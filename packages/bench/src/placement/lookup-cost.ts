@@ -23,13 +23,11 @@ export interface LookupTime {
 
 export interface LookupOptions {
   readonly contestants: readonly Contestant[];
-  readonly layouts: readonly LookupLayout[];
   readonly runs: number;
   /** Look-ups in a run. */
   readonly lookups: number;
   readonly seed: number;
   readonly clock: Clock;
-  readonly onProgress: (what: string) => void;
 }
 
 const NODES_PER_SUBCLUSTER = 5;
@@ -79,18 +77,15 @@ function timeTable(options: LookupOptions, { subclusters, copies }: LookupLayout
 
 export const TABLE = 'compiled table';
 
-export function measureLookups(options: LookupOptions): LookupTime[] {
-  return options.layouts.flatMap((layout) => {
-    const { weights, ...cluster } = layout;
-    const count = cluster.subclusters.length;
-    options.onProgress(`Look-up cost: ${count} sub-clusters, ${weights}`);
-    const task: Task = { ...cluster, groupCount: GROUP_COUNT, seed: options.seed };
-    const times = options.contestants
-      .filter((contestant) => contestant.refusal(task) === undefined)
-      .map((contestant) => ({ name: contestant.name, ns: timeCalls(options, contestant.locator(task)) }));
-    times.push({ name: TABLE, ns: timeTable(options, layout) });
-    return times.map(({ name, ns }) => ({ name, weights, subclusters: count, ns }));
-  });
+/** Every contestant that can place the layout, and the compiled table. */
+export function measureLookups(layout: LookupLayout, options: LookupOptions): LookupTime[] {
+  const { weights, ...cluster } = layout;
+  const task: Task = { ...cluster, groupCount: GROUP_COUNT, seed: options.seed };
+  const times = options.contestants
+    .filter((contestant) => contestant.refusal(task) === undefined)
+    .map((contestant) => ({ name: contestant.name, ns: timeCalls(options, contestant.locator(task)) }));
+  times.push({ name: TABLE, ns: timeTable(options, layout) });
+  return times.map(({ name, ns }) => ({ name, weights, subclusters: cluster.subclusters.length, ns }));
 }
 
 export function timeOf(

@@ -13,6 +13,7 @@ const OPTIONS: PlacementBenchOptions = {
   quick: true,
   clock: systemClock,
   command: 'webdfs bench placement',
+  signal: new AbortController().signal,
   onProgress: () => undefined,
 };
 
@@ -20,7 +21,7 @@ function tableOf(report: Report, section: string, table: string): ReportTable {
   return report.sections.find(({ id }) => id === section)!.tables.find(({ id }) => id === table)!;
 }
 
-const report = benchPlacement(OPTIONS);
+const report = await benchPlacement(OPTIONS);
 
 test('the published figures of RUSH_R are reproduced, those of RUSH_P within noise', () => {
   const verdicts = (table: string): unknown[] => tableOf(report, 'original', table).rows.map((row) => row.at(-1));
@@ -41,9 +42,9 @@ test('what the original moved stands in the founding set-up beside what today mo
   assert.equal(drain[column], 5581);
 });
 
-test('the same seed gives the same report but for its start', () => {
+test('the same seed gives the same report but for its start', async () => {
   const founding: PlacementBenchOptions = { ...OPTIONS, experiments: ['founding'], algorithms: ['wrd'] };
-  assert.deepEqual(benchPlacement(founding).sections, benchPlacement(founding).sections);
+  assert.deepEqual((await benchPlacement(founding)).sections, (await benchPlacement(founding)).sections);
 });
 
 test('tables and charts have one cell or series for each contestant, and ids are unique', () => {
@@ -56,7 +57,7 @@ test('tables and charts have one cell or series for each contestant, and ids are
   }
 });
 
-test('a cluster of one’s own goes through the experiments, without the racks that are built in', () => {
+test('a cluster of one’s own goes through the experiments, without the racks that are built in', async () => {
   const cluster = {
     name: 'mine.json',
     subclusters: subclustersOf([1, 2], 4),
@@ -64,7 +65,7 @@ test('a cluster of one’s own goes through the experiments, without the racks t
     groupCount: 1024,
     domain: 'rack',
   } as const;
-  const own = benchPlacement({ ...OPTIONS, experiments: ['lookup', 'groups'], topology: cluster });
+  const own = await benchPlacement({ ...OPTIONS, experiments: ['lookup', 'groups'], topology: cluster });
   assert.deepEqual(
     own.sections.map(({ id }) => id),
     ['topology-distribution', 'topology-failure', 'topology-reorganisation', 'lookup', 'groups'],
@@ -73,10 +74,21 @@ test('a cluster of one’s own goes through the experiments, without the racks t
   assert.equal(exitCodeOfReport(own), 0);
 });
 
-test('a run in which nobody can place the cluster says why', () => {
+test('a run in which nobody can place the cluster says why', async () => {
   const cluster = { name: 'narrow.json', subclusters: subclustersOf([1, 1], 2), copies: 3, groupCount: 1024 };
-  assert.throws(() => benchPlacement({ ...OPTIONS, algorithms: ['rush-t'], topology: cluster }), {
+  await assert.rejects(benchPlacement({ ...OPTIONS, algorithms: ['rush-t'], topology: cluster }), {
     code: 'INVALID',
     message: /narrow\.json: rush-t: rush-t needs at least 3 nodes/,
   });
+});
+
+test('a run ends when it is told to, between two pieces of work', async () => {
+  const stop = new AbortController();
+  const told: string[] = [];
+  const onProgress = (what: string): void => {
+    told.push(what);
+    if (told.length === 2) stop.abort(new Error('enough'));
+  };
+  await assert.rejects(benchPlacement({ ...OPTIONS, signal: stop.signal, onProgress }), /enough/);
+  assert.deepEqual(told, ['The founding set-up: wrd', 'The founding set-up: rush-r-shuffle']);
 });

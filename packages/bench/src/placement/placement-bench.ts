@@ -2,7 +2,14 @@ import { type Clock, WebdfsError } from '@webdfs/base';
 import type { Check } from '../report/check.ts';
 import { environmentOf, type Report, type ReportSection } from '../report/report.ts';
 import { type Contestant, CONTESTANTS, contestantsOf, type Task } from './contestant.ts';
-import { type Cluster, groupSection, measureGroupBalance, measurePins } from './group-balance.ts';
+import {
+  type Cluster,
+  type GroupBalance,
+  groupSection,
+  measureGroupBalance,
+  measurePins,
+  type PinnedBalance,
+} from './group-balance.ts';
 import { GROWING_PROSE, growingLayouts, type LookupTime, lookupSection, measureLookups } from './lookup-cost.ts';
 import { balanceClaims } from './claims/balance-claims.ts';
 import { FULL_CLAIMS, SHORT_CLAIMS } from './claims/claim.ts';
@@ -10,8 +17,9 @@ import { listClaims } from './claims/list-claims.ts';
 import { lookupClaims } from './claims/lookup-claims.ts';
 import { movementClaims, rackClaims } from './claims/movement-claims.ts';
 import { subclustersOf } from './layout.ts';
+import { compareRushP, compareRushR, compareServers } from './published-comparison.ts';
 import { publishedSection } from './published-section.ts';
-import { runSetup, type SetupResults } from './setup-results.ts';
+import { runContestant, type SetupResult, type SetupResults } from './setup-results.ts';
 import { distributionSection, failureSection, reorganisationSection } from './setup-sections.ts';
 import { foundingSetup, rackSetup, type Setup, setupOf } from './setups.ts';
 
@@ -37,6 +45,7 @@ export interface PlacementBenchOptions {
   readonly clock: Clock;
   /** The words that repeat the run, for the report. */
   readonly command: string;
+  readonly signal: AbortSignal;
   /** Told what is under way. */
   readonly onProgress: (what: string) => void;
 }
@@ -49,6 +58,8 @@ const SIZES = {
 const LOOKUP_SIZES = { full: [1, 2, 5, 10, 25, 50, 75, 100], quick: [1, 10, 50, 100] } as const;
 const GROUP_NODES = { full: [15, 50, 100, 300, 1000], quick: [15, 50, 100] } as const;
 const GROUP_COUNTS = { full: [64, 256, 1024, 4096, 16_384, 65_536], quick: [64, 256, 1024, 4096, 16_384] } as const;
+/** log2 of the numbers of groups whose pins are counted. */
+const PINNED_BITS = [12, 14] as const;
 const CLAIMS = { full: FULL_CLAIMS, quick: SHORT_CLAIMS } as const;
 
 class PlacementRun {
@@ -68,10 +79,26 @@ class PlacementRun {
     }
   }
 
-  #setup(setup: Setup): SetupResults {
-    const { seed, seeds, onProgress } = this.#options;
-    const all = Array.from({ length: seeds }, (_, i) => (seed + i) >>> 0);
-    return runSetup(setup, this.#contestants, all, onProgress);
+  /** Between two pieces of work: all of it is computing, and whoever wants it to end must get a word in. */
+  async #step(what: string): Promise<void> {
+    const { clock, signal, onProgress } = this.#options;
+    onProgress(what);
+    await new Promise<void>((resolve) => clock.soon(resolve));
+    signal.throwIfAborted();
+  }
+
+  async #setup(setup: Setup): Promise<SetupResults> {
+    const { seed, seeds: count } = this.#options;
+    const seeds = Array.from({ length: count }, (_, i) => (seed + i) >>> 0);
+    const results: SetupResult[] = [];
+    const refused: { name: string; reason: string }[] = [];
+    for (const contestant of this.#contestants) {
+      await this.#step(`${setup.title}: ${contestant.name}`);
+      const result = runContestant(contestant, setup, seeds);
+      if (typeof result === 'string') refused.push({ name: contestant.name, reason: result });
+      else results.push(result);
+    }
+    return { setup, seeds, results, refused };
   }
 
   #setupSections(results: SetupResults): ReportSection[] {
@@ -86,76 +113,103 @@ class PlacementRun {
     ];
   }
 
-  #builtIn(): ReportSection[] {
-    const { experiments, algorithms, seed, onProgress } = this.#options;
+  async #original(founding: SetupResults): Promise<ReportSection> {
+    const { seed, algorithms } = this.#options;
+    const { sets } = SIZES[this.#scale];
+    await this.#step('The original: RUSH_R');
+    const rushR = compareRushR();
+    await this.#step('The original: RUSH_P');
+    const rushP = compareRushP({ sets, seed });
+    await this.#step('The original: 15 servers');
+    const servers = compareServers({ names: algorithms, seed });
+    return publishedSection({ rushR, rushP, sets, servers, founding });
+  }
+
+  async #builtIn(): Promise<ReportSection[]> {
+    const { experiments } = this.#options;
     const sizes = SIZES[this.#scale];
     const sections: ReportSection[] = [];
     const wants = (experiment: Experiment): boolean => experiments.includes(experiment);
     if (wants('original') || wants('founding')) {
-      const founding = this.#setup(foundingSetup(sizes.founding));
-      if (wants('original')) {
-        sections.push(publishedSection({ sets: sizes.sets, seed, names: algorithms, founding, onProgress }));
-      }
+      const founding = await this.#setup(foundingSetup(sizes.founding));
+      if (wants('original')) sections.push(await this.#original(founding));
       if (wants('founding')) sections.push(...this.#setupSections(founding));
     }
-    if (wants('racks')) sections.push(...this.#setupSections(this.#setup(rackSetup(sizes.racks))));
+    if (wants('racks')) sections.push(...this.#setupSections(await this.#setup(rackSetup(sizes.racks))));
     return sections;
   }
 
-  #lookups(): { section: ReportSection; times: LookupTime[] } {
-    const { seed, clock, onProgress } = this.#options;
+  async #lookups(): Promise<{ section: ReportSection; times: LookupTime[] }> {
+    const { seed, clock } = this.#options;
     const own = this.#own;
     const { runs, lookups } = SIZES[this.#scale];
     const layouts = own === undefined ? growingLayouts(LOOKUP_SIZES[this.#scale]) : [{ ...own, weights: own.name }];
-    const contestants = this.#contestants;
-    const times = measureLookups({ contestants, layouts, runs, lookups, seed, clock, onProgress });
-    const prose = own === undefined ? GROWING_PROSE : `${own.name} as it is.`;
-    return { section: lookupSection(times, prose), times };
+    const times: LookupTime[] = [];
+    for (const layout of layouts) {
+      await this.#step(`Look-up cost: ${layout.subclusters.length} sub-clusters, ${layout.weights}`);
+      times.push(...measureLookups(layout, { contestants: this.#contestants, runs, lookups, seed, clock }));
+    }
+    return { section: lookupSection(times, own === undefined ? GROWING_PROSE : `${own.name} as it is.`), times };
   }
 
-  #groups(): ReportSection[] {
-    const { seed, onProgress } = this.#options;
-    const clusters: Cluster[] =
-      this.#own === undefined
-        ? GROUP_NODES[this.#scale].map((count) => ({
-            name: `${count} nodes`,
-            subclusters: subclustersOf([1], count),
-            copies: 3,
-          }))
-        : [this.#own];
+  #clusters(): Cluster[] {
+    if (this.#own !== undefined) return [this.#own];
+    return GROUP_NODES[this.#scale].map((count) => ({
+      name: `${count} nodes`,
+      subclusters: subclustersOf([1], count),
+      copies: 3,
+    }));
+  }
+
+  async #groups(): Promise<ReportSection[]> {
+    const { seed } = this.#options;
     const groups = GROUP_COUNTS[this.#scale];
-    // the originals place names, not groups
-    const contestants = this.#contestants.filter((contestant) => contestant.seeded);
-    const found = measureGroupBalance({ contestants, clusters, groups, seed, onProgress });
-    if (found.length === 0) return [];
-    const pinned = clusters.flatMap((cluster) =>
-      groups
-        .filter((count) => count === 4096 || count === 16_384)
-        .map((count) => measurePins(cluster, Math.log2(count), seed)),
-    );
-    return [groupSection(found, pinned)];
+    const found: GroupBalance[] = [];
+    const pinned: PinnedBalance[] = [];
+    for (const cluster of this.#clusters()) {
+      for (const contestant of this.#contestants) {
+        // the originals place names, not groups
+        if (!contestant.seeded) continue;
+        await this.#step(`Groups: ${contestant.name}, ${cluster.name}`);
+        found.push(...measureGroupBalance(contestant, cluster, { groups, seed }));
+      }
+      for (const groupBits of PINNED_BITS) {
+        await this.#step(`Pins: ${cluster.name}, ${2 ** groupBits} groups`);
+        pinned.push(measurePins(cluster, groupBits, seed));
+      }
+    }
+    return found.length === 0 ? [] : [groupSection(found, pinned)];
   }
 
-  run(): { sections: ReportSection[]; checks: Check[] } {
-    const { topology, experiments, onProgress } = this.#options;
+  async #claims(): Promise<Check[]> {
+    const sizes = CLAIMS[this.#scale];
+    await this.#step('Claims: loads');
+    const checks = balanceClaims(sizes);
+    await this.#step('Claims: movement');
+    checks.push(...movementClaims(sizes));
+    await this.#step('Claims: racks');
+    checks.push(...rackClaims(sizes));
+    await this.#step('Claims: lists');
+    checks.push(...listClaims());
+    return checks;
+  }
+
+  async run(): Promise<{ sections: ReportSection[]; checks: Check[] }> {
+    const { topology, experiments } = this.#options;
     const sections: ReportSection[] = [];
     const checks: Check[] = [];
-    if (topology === undefined) sections.push(...this.#builtIn());
+    if (topology === undefined) sections.push(...(await this.#builtIn()));
     else {
       const groupCount = Math.min(topology.groupCount, SIZES[this.#scale].most);
-      sections.push(...this.#setupSections(this.#setup(setupOf({ ...topology, groupCount }))));
+      sections.push(...this.#setupSections(await this.#setup(setupOf({ ...topology, groupCount }))));
     }
     if (experiments.includes('lookup')) {
-      const { section, times } = this.#lookups();
+      const { section, times } = await this.#lookups();
       sections.push(section);
       if (topology === undefined) checks.push(...lookupClaims(times));
     }
-    if (experiments.includes('groups')) sections.push(...this.#groups());
-    if (experiments.includes('claims') && topology === undefined) {
-      onProgress('Claims');
-      const sizes = CLAIMS[this.#scale];
-      checks.unshift(...balanceClaims(sizes), ...movementClaims(sizes), ...rackClaims(sizes), ...listClaims());
-    }
+    if (experiments.includes('groups')) sections.push(...(await this.#groups()));
+    if (experiments.includes('claims') && topology === undefined) checks.unshift(...(await this.#claims()));
     return { sections, checks };
   }
 }
@@ -181,12 +235,13 @@ function verdictSummary(sections: readonly ReportSection[]): string[] {
 /**
  * Runs the experiments.
  *
+ * @throws the signal's reason if it is aborted on the way
  * @throws WebdfsError INVALID if a placement is unknown, or none can place the topology
  */
-export function benchPlacement(options: PlacementBenchOptions): Report {
+export async function benchPlacement(options: PlacementBenchOptions): Promise<Report> {
   const { command, seed, clock } = options;
   const environment = environmentOf({ command, seed, clock });
-  const { sections, checks } = new PlacementRun(options).run();
+  const { sections, checks } = await new PlacementRun(options).run();
   return {
     format: 'webdfs-report',
     version: 1,

@@ -1,14 +1,6 @@
 import { type Column, numberColumn, type ReportSection, type ReportTable, textColumn } from '../report/report.ts';
 import { verdictOf } from '../report/verdict.ts';
-import {
-  compareRushP,
-  compareRushR,
-  compareServers,
-  compareText,
-  type DiskFinding,
-  type Finding,
-  sumOf,
-} from './published-comparison.ts';
+import { compareText, type DiskFinding, type Finding, type ServerRow, sumOf } from './published-comparison.ts';
 import { PUBLISHED_PARTNERS_RUSH_R, PUBLISHED_RUSH_P, PUBLISHED_RUSH_R } from './original/published.ts';
 import type { SetupResults } from './setup-results.ts';
 
@@ -139,25 +131,18 @@ function compareToday({ results }: SetupResults): Finding[] {
   });
 }
 
-export interface PublishedOptions {
-  /** Sets of fresh names that stand for those RUSH_P was measured with. */
+export interface PublishedFindings {
+  readonly rushR: readonly DiskFinding[];
+  readonly rushP: { readonly disks: readonly DiskFinding[]; readonly totals: readonly Finding[] };
+  /** Sets of fresh names that stood for those RUSH_P was measured with. */
   readonly sets: number;
-  readonly seed: number;
-  /** Placements for the test of 15 servers. */
-  readonly names: readonly string[];
+  readonly servers: readonly ServerRow[];
   /** Today's placements in the founding set-up. */
   readonly founding: SetupResults;
-  readonly onProgress: (what: string) => void;
 }
 
 /** The figures of 2009, with the original's own locators and with today's. */
-export function publishedSection(options: PublishedOptions): ReportSection {
-  options.onProgress('The original: RUSH_R');
-  const rushR = compareRushR();
-  options.onProgress('The original: RUSH_P');
-  const rushP = compareRushP(options);
-  options.onProgress('The original: 15 servers');
-  const servers = compareServers(options);
+export function publishedSection({ rushR, rushP, sets, servers, founding }: PublishedFindings): ReportSection {
   const distribution = rushR[0]!;
   return {
     id: 'original',
@@ -166,7 +151,7 @@ export function publishedSection(options: PublishedOptions): ReportSection {
       'WebDFS published its experiments in July 2009. Its two locators are rebuilt here draw for draw: a key of 15 bits of a CRC32, the Mersenne Twister of ' +
         'PHP 5 with its defect, seeds that are positions in a list.',
       'RUSH_R was measured with a list of names that was kept, so its figures come out to the digit. RUSH_P drew fresh names for every run: its published ' +
-        `counts must lie within four standard deviations of the mean of ${options.sets} sets of random names.`,
+        `counts must lie within four standard deviations of the mean of ${sets} sets of random names.`,
     ],
     charts: [
       {
@@ -196,7 +181,7 @@ export function publishedSection(options: PublishedOptions): ReportSection {
       verdictTable('rush-r', 'RUSH_R, to the digit', 'original-rush-r', rushR),
       verdictTable('rush-p', 'RUSH_P, within noise', 'original-rush-p', rushP.disks),
       findingTable('totals', 'Totals', [...rushP.totals, ...compareText(rushP.totals)]),
-      findingTable('today', 'The same experiments with the algorithms of today', compareToday(options.founding)),
+      findingTable('today', 'The same experiments with the algorithms of today', compareToday(founding)),
       {
         id: 'servers',
         title: '15 servers in 5 sub-clusters, 2 copies of 129 278 objects (14 degrees of freedom)',

@@ -61,7 +61,10 @@ function moveResult(trials: readonly ChangeTrial[]): MoveResult {
   };
 }
 
-function runContestant(contestant: Contestant, setup: Setup, seeds: readonly number[]): SetupResult {
+/** A contestant through the whole set-up. @returns why it cannot place it, if that is so */
+export function runContestant(contestant: Contestant, setup: Setup, seeds: readonly number[]): SetupResult | string {
+  const reason = contestant.refusal({ ...setup, seed: seeds[0]! });
+  if (reason !== undefined) return reason;
   const trials = (contestant.seeded ? seeds : seeds.slice(0, 1)).map((seed) => new Trial(contestant, setup, seed));
   const placed = trials.map((trial) => trial.place(setup.subclusters));
   const still = placed.map(stillTrial);
@@ -85,25 +88,4 @@ function runContestant(contestant: Contestant, setup: Setup, seeds: readonly num
     ),
     moves: new Map(moves),
   };
-}
-
-/** Every contestant through the whole set-up. @param onProgress  told before each one */
-export function runSetup(
-  setup: Setup,
-  contestants: readonly Contestant[],
-  seeds: readonly number[],
-  onProgress: (what: string) => void,
-): SetupResults {
-  const results: SetupResult[] = [];
-  const refused: { name: string; reason: string }[] = [];
-  for (const contestant of contestants) {
-    const reason = contestant.refusal({ ...setup, seed: seeds[0]! });
-    if (reason !== undefined) {
-      refused.push({ name: contestant.name, reason });
-      continue;
-    }
-    onProgress(`${setup.title}: ${contestant.name}`);
-    results.push(runContestant(contestant, setup, seeds));
-  }
-  return { setup, seeds, results, refused };
 }

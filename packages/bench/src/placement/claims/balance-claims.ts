@@ -34,13 +34,11 @@ function partnerClaims({ seeds, partnerGroups }: ClaimSizes): Check[] {
 
 /** P19: balance by the number of groups. */
 function groupClaims({ seeds, balanceGroups, balanceNodes }: ClaimSizes): Check[] {
+  const [rendezvous] = contestantsOf(['rendezvous']);
   const off = (seed: number): number => {
-    const found = measureGroupBalance({
-      contestants: contestantsOf(['rendezvous']),
-      clusters: balanceNodes.map((count) => ({ name: `${count}`, subclusters: subclustersOf([1], count), copies: 3 })),
-      groups: balanceGroups,
-      seed,
-      onProgress: () => undefined,
+    const found = balanceNodes.flatMap((count) => {
+      const cluster = { name: `${count}`, subclusters: subclustersOf([1], count), copies: 3 };
+      return measureGroupBalance(rendezvous!, cluster, { groups: balanceGroups, seed });
     });
     return Math.max(
       ...found

@@ -73,7 +73,7 @@ export const benchPlacementCommand: Command = {
     return await runReport(args, terminal, {
       folder: FOLDER,
       run: async (onProgress) =>
-        benchPlacement({
+        await benchPlacement({
           algorithms: listOf(args, 'algorithms', USUAL_CONTESTANTS),
           experiments: experimentsOf(args),
           ...(file === undefined ? {} : { topology: file.topology }),
@@ -82,6 +82,7 @@ export const benchPlacementCommand: Command = {
           quick,
           clock: systemClock,
           command: commandOf(args, seed, seeds),
+          signal: terminal.signal,
           onProgress,
         }),
     });
