@@ -127,6 +127,8 @@ class Controller implements RunningController {
 
   async #serve(elected: Revision, lease: Lease): Promise<void> {
     const { map, clock, parameters } = this.#options;
+    // told to stop between the election and here
+    if (this.#closed.signal.aborted) return;
     const deposed = Promise.withResolvers<void>();
     let state = newController(map.view, elected, clock.monotonic(), {
       parameters,

@@ -96,6 +96,14 @@ function topologyOf(key: string, value: unknown, what: string): Topology {
   return value as unknown as Topology;
 }
 
+function originOf(key: string, value: unknown): NonNullable<ClusterMap['importedFrom']> {
+  if (!isFields(value)) refuse(key, 'importedFrom is not an object');
+  return {
+    era: integer(key, value['era'], 'importedFrom', 0, MAX_ERA),
+    revision: revision(key, value['revision'], 'importedFrom'),
+  };
+}
+
 /** @throws WebdfsError CORRUPT if a value is not what its key promises; here as in all of this file */
 export function parseClusterMap(key: string, value: string): ClusterMap {
   const fields = fieldsOf(key, value);
@@ -112,6 +120,7 @@ export function parseClusterMap(key: string, value: string): ClusterMap {
     settled: topologyOf(key, fields['settled'], 'settled'),
     ...(fields['target'] === undefined ? {} : { target: topologyOf(key, fields['target'], 'target') }),
     out: nodeList(key, fields['out'], 'out', 65_535),
+    ...(fields['importedFrom'] === undefined ? {} : { importedFrom: originOf(key, fields['importedFrom']) }),
   };
 }
 

@@ -7,6 +7,8 @@ export const MAP_KEY = 'map';
 export const CONTROLLER_KEY = 'controller';
 /** What a cluster that is being made will be; gone once it is. */
 export const FOUNDING_KEY = 'founding';
+/** There once the map was taken to another store: nothing goes on here. */
+export const FROZEN_KEY = 'frozen';
 /** Prefix of the data folders that ask for a place in the cluster. */
 export const JOIN_PREFIX = 'join/';
 /** Prefix of all marks. */

@@ -8,7 +8,7 @@ import {
   WebdfsError,
 } from '@webdfs/base';
 import { derive } from './derive.ts';
-import { SLICE_GROUPS, sliceOf } from './keys.ts';
+import { FROZEN_KEY, SLICE_GROUPS, sliceOf } from './keys.ts';
 import type {
   ClusterMap,
   ControllerInfo,
@@ -70,6 +70,11 @@ export class MapSnapshot implements MapView {
 
   get revision(): Revision {
     return this.#parts.revision;
+  }
+
+  /** Whether the map was taken to another store: nothing goes on here. */
+  get frozen(): boolean {
+    return this.#parts.others.has(FROZEN_KEY);
   }
 
   /** Whether there is a cluster at all. */

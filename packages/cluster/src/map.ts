@@ -25,6 +25,8 @@ export interface ClusterMap {
   readonly target?: Topology;
   /** Nodes written off. */
   readonly out: readonly NodeId[];
+  /** The store that the map was in before, when it was taken out. */
+  readonly importedFrom?: { readonly era: number; readonly revision: Revision };
 }
 
 /** The key `node/<n>`. */

@@ -1,5 +1,6 @@
 import { type Clock, codeOf, type Log, messageOf, type Revision, sleep, type Timer, WebdfsError } from '@webdfs/base';
 import { type Instant, leaseHolds, leaseStep, NO_LEASE } from './lease.ts';
+import { FROZEN_KEY } from './keys.ts';
 import type { FollowedMap } from './local-map.ts';
 import type { LiveInfo, ProcessMark } from './map.ts';
 import type { Lease, MapStore } from './map-store.ts';
@@ -26,6 +27,13 @@ export interface NodeSessionOptions extends NodeFacts {
 const TRIES = 20;
 /** How often a live key that is in the way is looked at again. */
 const LOOK_MS = 100;
+
+function frozen(): WebdfsError {
+  return new WebdfsError(
+    'BAD_CONFIG',
+    'the map of this cluster was taken to another store, where its nodes belong now: see "webdfs cluster export"',
+  );
+}
 
 /**
  * A node's standing in the cluster: it registers, keeps its lease, and says at any instant whether it may act as primary.
@@ -149,6 +157,7 @@ export class NodeSession implements NodeLease, AsyncDisposable {
     let tries = 0;
     while (tries < TRIES && !this.#closed.signal.aborted) {
       const view = await map.readFresh();
+      if (map.view.frozen) throw frozen();
       const replaced = await this.#predecessor(view);
       if (replaced === 'wait') {
         await sleep(this.#options.clock, LOOK_MS, this.#closed.signal);
@@ -208,7 +217,7 @@ export class NodeSession implements NodeLease, AsyncDisposable {
     let answer: { done: boolean; revision: Revision } | undefined;
     try {
       answer = await options.store.transact({
-        compare: [...plan.compare, session.compare],
+        compare: [...plan.compare, session.compare, { type: 'modified', key: FROZEN_KEY, is: 0 }],
         write: [...plan.write, session.write],
       });
     } finally {

@@ -26,15 +26,27 @@ async function freePorts(count: number): Promise<number[]> {
   });
 }
 
+/** Where a process of a test runs: on loopback, or in a network of its own. */
+export interface Seat {
+  readonly host: string;
+  /** Words before the program, such as those that enter a network namespace. */
+  readonly command: readonly string[];
+}
+
 export interface RunningEtcdOptions {
   readonly members?: number;
+  /** One for each member; loopback if not given. */
+  readonly seats?: readonly Seat[];
   /** Further arguments of every member. */
   readonly arguments?: readonly string[];
   /** Clients speak TLS. */
   readonly tls?: boolean;
 }
 
+const LOOPBACK: Seat = { host: '127.0.0.1', command: [] };
+
 interface Member {
+  readonly seat: Seat;
   readonly words: readonly string[];
   readonly clientPort: number;
   process: ChildProcess | undefined;
@@ -54,13 +66,15 @@ export class RunningEtcd implements AsyncDisposable {
   }
 
   static async start(options: RunningEtcdOptions = {}): Promise<RunningEtcd> {
-    const { members: count = 1, tls = false } = options;
+    const { seats = [], tls = false } = options;
+    const count = options.members ?? Math.max(1, seats.length);
+    const seatOf = (i: number): Seat => seats[i] ?? LOOPBACK;
     const folder = await mkdtemp(join(tmpdir(), 'webdfs-etcd-'));
     const ports = await freePorts(2 * count);
-    const peerOf = (i: number): string => `http://127.0.0.1:${ports[2 * i + 1]}`;
+    const peerOf = (i: number): string => `http://${seatOf(i).host}:${ports[2 * i + 1]}`;
     const initial = Array.from({ length: count }, (_, i) => `m${i}=${peerOf(i)}`).join(',');
     const members = Array.from({ length: count }, (_, i): Member => {
-      const client = `${tls ? 'https' : 'http'}://127.0.0.1:${ports[2 * i]}`;
+      const client = `${tls ? 'https' : 'http'}://${seatOf(i).host}:${ports[2 * i]}`;
       const words = [
         `--name=m${i}`,
         `--data-dir=${join(folder, `m${i}`)}`,
@@ -72,7 +86,7 @@ export class RunningEtcd implements AsyncDisposable {
         `--initial-cluster=${initial}`,
         ...(options.arguments ?? []),
       ];
-      return { words, clientPort: ports[2 * i]!, process: undefined };
+      return { seat: seatOf(i), words, clientPort: ports[2 * i]!, process: undefined };
     });
     const etcd = new RunningEtcd(folder, members, tls);
     try {
@@ -86,7 +100,7 @@ export class RunningEtcd implements AsyncDisposable {
   }
 
   get hosts(): readonly string[] {
-    return this.#members.map(({ clientPort }) => `127.0.0.1:${clientPort}`);
+    return this.#members.map(({ seat, clientPort }) => `${seat.host}:${clientPort}`);
   }
 
   get address(): EtcdAddress {
@@ -100,7 +114,8 @@ export class RunningEtcd implements AsyncDisposable {
 
   #spawn(i: number): void {
     const member = this.#members[i]!;
-    member.process = spawn('etcd', member.words, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const [program, ...words] = [...member.seat.command, 'etcd', ...member.words];
+    member.process = spawn(program!, words, { stdio: ['ignore', 'ignore', 'pipe'] });
     member.process.stderr?.resume();
   }
 
@@ -115,7 +130,7 @@ export class RunningEtcd implements AsyncDisposable {
 
   async #answers(): Promise<boolean> {
     if (this.#tls) {
-      const socket = connect(this.#members[0]!.clientPort, '127.0.0.1');
+      const socket = connect(this.#members[0]!.clientPort, this.#members[0]!.seat.host);
       const [outcome] = await Promise.race([
         once(socket, 'connect').then(() => [true]),
         once(socket, 'close').then(() => [false]),

@@ -251,12 +251,17 @@ export class MapCluster {
     await this.pass(50);
   }
 
+  /** As a node does that is told to stop. */
+  async stop(id: NodeId): Promise<void> {
+    const { session, controller, map } = this.running.get(id)!;
+    await controller[Symbol.asyncDispose]();
+    await session[Symbol.asyncDispose]();
+    await map[Symbol.asyncDispose]();
+    this.running.delete(id);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { session, controller, map } of this.running.values()) {
-      await controller[Symbol.asyncDispose]();
-      await session[Symbol.asyncDispose]();
-      await map[Symbol.asyncDispose]();
-    }
+    for (const id of this.running.keys()) await this.stop(id);
     await this.store[Symbol.asyncDispose]();
   }
 }
