@@ -29,6 +29,7 @@ export { putIn } from './map-import.ts';
 export { connectMapStore, type MapClientOptions } from './map-client.ts';
 export { serveMapStore } from './map-server.ts';
 export type { Change, Compare, Lease, MapContents, MapEntry, MapStore, Transaction, Write } from './map-store.ts';
+export { type KindUsage, type MapUsage, usageOf } from './map-usage.ts';
 export { type Affected, allGroups, MapSnapshot } from './map-view.ts';
 export type {
   ClusterMap,
