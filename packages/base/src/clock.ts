@@ -30,6 +30,14 @@ export const systemClock: Clock = {
   },
 };
 
+const AN_HOUR_MS = 3_600_000;
+
+/** Keeps this process alive, though nothing else might, until it is cancelled: timers of a clock do not. */
+export function keepAlive(): Timer {
+  const timer = setInterval(() => undefined, AN_HOUR_MS);
+  return { cancel: () => clearInterval(timer) };
+}
+
 /**
  * Waits `ms`.
  *

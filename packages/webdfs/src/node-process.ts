@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { asNodeId, type Clock, type Log, type NodeId, type Timer, WebdfsError } from '@webdfs/base';
+import { asNodeId, type Clock, keepAlive, type Log, type NodeId, type Timer, WebdfsError } from '@webdfs/base';
 import { isFromNode, type ToNode } from './node-messages.ts';
 import { type ChildEvent, type ChildState, firstChild, stepChild } from './restart.ts';
 
@@ -34,6 +34,8 @@ export class NodeProcess {
   #node: NodeId | undefined;
   #address = '';
   #timer: Timer | undefined;
+  /** Between a death and the next start nothing else may hold the supervisor. */
+  readonly #alive = keepAlive();
   #readyListeners: (() => void)[] = [];
   #endListeners: (() => void)[] = [];
   #deaths = 0;
@@ -79,6 +81,7 @@ export class NodeProcess {
   async stop(): Promise<void> {
     this.#step({ type: 'stop' });
     this.#timer?.cancel();
+    this.#alive.cancel();
     const child = this.#child;
     if (child === undefined) return;
     const ended = new Promise<void>((resolve) => this.#endListeners.push(resolve));

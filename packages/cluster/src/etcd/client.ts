@@ -77,7 +77,8 @@ export class EtcdClient implements Disposable {
     const { clock, timeoutMs = TIMEOUT_MS } = this.#options;
     const until = clock.monotonic() + timeoutMs;
     for (;;) {
-      const left = until - clock.monotonic();
+      // the pause may have taken longer than was left
+      const left = Math.max(PAUSE_MS, until - clock.monotonic());
       try {
         return await this.#attempt(path, body, repeatable ? Math.min(left, ATTEMPT_MS) : left);
       } catch (error) {
