@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { systemClock } from '@webdfs/base';
-import type { RunningEtcd } from '@webdfs/cluster/testing';
+import type { RunningEtcd, Seat } from '@webdfs/cluster/testing';
 import { S3Client, type StatusReport } from '@webdfs/webdfs';
 import { cleanEnvironment, FLAGS, freePort, MAIN, mustRun, runProgram } from './running-cluster.ts';
 
@@ -21,7 +21,15 @@ interface ReadyMember {
   readonly endpoint: string;
 }
 
+/** Where a machine stands; on loopback, in no rack, if not given. */
+export interface MachineSeat extends Seat {
+  readonly rack: string;
+}
+
 interface Machine {
+  readonly seat: Seat;
+  /** Words that only this machine is given. */
+  readonly words: readonly string[];
   readonly data: string;
   readonly port: number;
   process: ChildProcess | undefined;
@@ -30,6 +38,8 @@ interface Machine {
 
 export interface JoinedOptions {
   readonly nodes?: number;
+  /** One for each node. */
+  readonly seats?: readonly MachineSeat[];
   readonly environment?: Readonly<Record<string, string>>;
   /** Further words for every node. */
   readonly arguments?: readonly string[];
@@ -56,14 +66,17 @@ export class JoinedCluster implements AsyncDisposable {
     const cluster = new JoinedCluster(etcd, options);
     try {
       cluster.#folder = await mkdtemp(join(tmpdir(), 'webdfs-joined-'));
-      const count = options.nodes ?? 3;
+      const count = options.nodes ?? options.seats?.length ?? 3;
       const words = ['cluster', 'init', '--json', '--nodes', String(count), ...cluster.#where];
       if (options.replicas !== undefined) words.push('--replicas', String(options.replicas));
       const said = await mustRun(process.execPath, [...FLAGS, MAIN, ...words], options.environment);
       const { token, accessKeyId, secretAccessKey } = JSON.parse(said) as Record<string, string>;
       Object.assign(cluster, { token, accessKeyId, secretAccessKey });
       for (let i = 0; i < count; i++) {
+        const seat = options.seats?.[i];
         cluster.#machines.push({
+          seat: seat ?? { host: '127.0.0.1', command: [] },
+          words: seat === undefined ? [] : ['--rack', seat.rack],
           data: join(cluster.#folder, `machine-${i}`),
           port: await freePort(),
           process: undefined,
@@ -85,18 +98,15 @@ export class JoinedCluster implements AsyncDisposable {
   /** Starts a machine that does not run; resolves when its node serves. */
   async startMachine(i: number, ...words: string[]): Promise<void> {
     const machine = this.#machines[i]!;
-    const child = spawn(
-      process.execPath,
-      [
-        ...[...FLAGS, MAIN, 'node', '--json', ...this.#where],
-        ...['--data', machine.data, '--listen', `127.0.0.1:${machine.port}`, '--peers', '127.0.0.1:0'],
-        ...['--machine', `machine-${i}`, ...(this.#options.arguments ?? []), ...words],
-      ],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...cleanEnvironment(), WEBDFS_TOKEN: this.token, ...this.#options.environment },
-      },
-    );
+    const { host, command } = machine.seat;
+    const listen = ['--listen', `${host}:${machine.port}`, '--peers', `${host}:0`];
+    const said = ['--data', machine.data, '--machine', `machine-${i}`, ...listen, ...machine.words];
+    const further = [...(this.#options.arguments ?? []), ...words];
+    const program = [...command, process.execPath, ...FLAGS, MAIN, 'node', '--json', ...this.#where];
+    const child = spawn(program[0]!, [...program.slice(1), ...said, ...further], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...cleanEnvironment(), WEBDFS_TOKEN: this.token, ...this.#options.environment },
+    });
     machine.process = child;
     createInterface({ input: child.stderr }).on('line', (line) => {
       this.#log.push(line);
@@ -126,7 +136,7 @@ export class JoinedCluster implements AsyncDisposable {
   }
 
   get endpoints(): string[] {
-    return this.#machines.map(({ port }) => `http://127.0.0.1:${port}`);
+    return this.#machines.map(({ seat, port }) => `http://${seat.host}:${port}`);
   }
 
   /** Stops a machine cleanly. */

@@ -37,11 +37,6 @@ export interface LoadCounts {
 const SIZES = [64, 64, 4096, 4096, 4096, 4096, 65_537, 200_000, 200_000, 1_000_000, 9_000_000] as const;
 const CONNECTIONS_PER_WORKER = 2;
 
-/** What is loaded: whoever gives clients. */
-interface LoadedCluster {
-  client(connections: number): S3Client;
-}
-
 export class RecordedLoad {
   readonly bucket: string;
   readonly counts: LoadCounts = {
@@ -74,6 +69,12 @@ export class RecordedLoad {
     this.#stopping = false;
     this.#acknowledgedAt = performance.now();
     for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work(worker, keys));
+  }
+
+  /** Forgets the longest pause so far. */
+  restartPause(): void {
+    this.counts.longestPauseMs = 0;
+    this.#acknowledgedAt = performance.now();
   }
 
   async stop(): Promise<void> {
