@@ -8,6 +8,7 @@ export { MAX_BLOCK_BYTES, MAX_INLINE_BYTES, MAX_KEY_BYTES, MAX_META_BYTES } from
 export { openStore, type OpenStoreOptions, type StoreTuning } from './open-store.ts';
 export { REQUESTS_KEPT_MS } from './request-rows.ts';
 export type { Row, RowChange, RowIndex, RowIndexHouse, RowRange } from './row-index.ts';
+export type { Pace } from './scrub.ts';
 export { SortedIndexHouse } from './sorted-index.ts';
 export { UpkeepLoop } from './upkeep-loop.ts';
 export type {

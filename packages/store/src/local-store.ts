@@ -25,7 +25,8 @@ import type {
   WalkRow,
 } from './store.ts';
 import { purgeTombstones } from './tombstone-purge.ts';
-import { scrub } from './scrub.ts';
+import { type Pace, scrub } from './scrub.ts';
+import { Throttle } from './throttle.ts';
 import type { StoreUpkeep } from './store-upkeep.ts';
 import { toRecordRow, Walks } from './walks.ts';
 import { copyOf } from './plain-bytes.ts';
@@ -60,6 +61,9 @@ export interface LocalStoreOptions {
   readonly release: () => Promise<void>;
 }
 
+/** While writers wait for the disk, reading in the background goes at a share of its pace. */
+const BUSY_PRICE = 4;
+
 /** A store in a folder of this machine, opened by `openStore`. */
 export class LocalStore implements Store {
   readonly identity: Identity;
@@ -89,7 +93,9 @@ export class LocalStore implements Store {
     const { log, bulk } = this.#core.lanes;
     let liveBytes = 0;
     let volumeBytes = 0;
+    let count = 0;
     for (const volume of volumes.all()) {
+      count += 1;
       liveBytes += volume.live;
       volumeBytes += volume.size;
     }
@@ -101,6 +107,7 @@ export class LocalStore implements Store {
     }
     const { free, total } = this.#options.space.space;
     return {
+      volumes: count,
       liveBytes,
       volumeBytes,
       freeBytes: free,
@@ -327,9 +334,21 @@ export class LocalStore implements Store {
     return (await compactor.compact()) !== undefined;
   }
 
-  scrub(options: { bytesPerSecond: number; signal?: AbortSignal }): Promise<{ entries: number; damaged: number }> {
-    const { bytesPerSecond, signal } = options;
-    return scrub(this.#options.upkeep, { bytesPerSecond, signal: this.#untilClosed(signal) });
+  pace({ bytesPerSecond, signal }: { bytesPerSecond: number; signal?: AbortSignal }): Pace {
+    const { upkeep } = this.#options;
+    const throttle = new Throttle({ clock: upkeep.clock, bytesPerSecond, signal: this.#untilClosed(signal) });
+    // not to stand still: a disk that is always slow must be verified too
+    const price = (): number => (upkeep.pressure().commitMs > COMPACTION.commitTargetMs ? BUSY_PRICE : 1);
+    return { take: (bytes) => throttle.take(bytes * price()) };
+  }
+
+  scrub(options: {
+    bytesPerSecond: number;
+    signal?: AbortSignal;
+    done?: Set<number>;
+  }): Promise<{ entries: number; damaged: number }> {
+    const { done } = options;
+    return scrub(this.#options.upkeep, { pace: this.pace(options), ...(done === undefined ? {} : { done }) });
   }
 
   /** Long work ends when its caller says so, or the store is closed. */

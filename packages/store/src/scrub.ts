@@ -4,14 +4,19 @@ import { KIND } from './entry.ts';
 import { checkRow, rowBuffer, unpackPieceKey, viewOf } from './index-rows.ts';
 import { type ScannedEntry, scanVolume } from './scanner.ts';
 import { metaRowKey } from './state-rows.ts';
-import { Throttle } from './throttle.ts';
 import type { Upkeep } from './upkeep.ts';
 import { VOLUME_HEAD_BYTES } from './volume-format.ts';
 import type { Volume } from './volume-table.ts';
 
+/** Resolves when so many bytes may be read in the background. */
+export interface Pace {
+  take(bytes: number): Promise<void>;
+}
+
 export interface ScrubOptions {
-  readonly bytesPerSecond: number;
-  readonly signal?: AbortSignal;
+  readonly pace: Pace;
+  /** Ids of volumes that need not be read again; those that were read are added: with it a pass can be cut short and resumed. */
+  readonly done?: Set<number>;
 }
 
 /** What a scrub looked at, and what it found. */
@@ -27,19 +32,20 @@ export interface ScrubOutcome {
  *
  * Bytes that the system has cached are not read from the disk: a pass proves as much as is larger than memory.
  *
- * @throws CANCELLED when the signal is aborted
+ * @throws CANCELLED when its pace says so
  */
 export async function scrub(upkeep: Upkeep, options: ScrubOptions): Promise<ScrubOutcome> {
-  const { clock, volumes, overlay } = upkeep;
-  const throttle = new Throttle({ clock, bytesPerSecond: options.bytesPerSecond, signal: options.signal });
+  const { volumes, overlay } = upkeep;
+  const { pace, done = new Set<number>() } = options;
   const outcome: ScrubOutcome = { entries: 0, damaged: 0 };
   const after = unpackPosition(overlay.get(metaRowKey('scrub')));
   const ids = [...volumes.all()].map(({ id }) => id).sort((a, b) => a - b);
   for (const id of [...ids.filter((id) => id > after), ...ids.filter((id) => id <= after)]) {
     const volume = volumes.get(id);
-    if (volume === undefined || volume.state === 'gone') continue;
-    await new VolumeScrub(upkeep, volume, throttle, outcome).run();
+    if (volume === undefined || volume.state === 'gone' || done.has(id)) continue;
+    await new VolumeScrub(upkeep, volume, pace, outcome).run();
     overlay.put(metaRowKey('scrub'), packPosition(id));
+    done.add(id);
   }
   return outcome;
 }
@@ -62,15 +68,15 @@ class VolumeGone extends Error {}
 class VolumeScrub {
   readonly #upkeep: Upkeep;
   readonly #volume: Volume;
-  readonly #throttle: Throttle;
+  readonly #meter: Pace;
   readonly #outcome: ScrubOutcome;
   /** Bytes of entries that a row pointed to when they were met. */
   #pointed = 0;
 
-  constructor(upkeep: Upkeep, volume: Volume, throttle: Throttle, outcome: ScrubOutcome) {
+  constructor(upkeep: Upkeep, volume: Volume, pace: Pace, outcome: ScrubOutcome) {
     this.#upkeep = upkeep;
     this.#volume = volume;
-    this.#throttle = throttle;
+    this.#meter = pace;
     this.#outcome = outcome;
   }
 
@@ -107,7 +113,7 @@ class VolumeScrub {
   }
 
   async #pace(bytes: number): Promise<void> {
-    await this.#throttle.take(bytes);
+    await this.#meter.take(bytes);
     if (this.#volume.state === 'gone') throw new VolumeGone();
   }
 

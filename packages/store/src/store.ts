@@ -1,5 +1,6 @@
 import type { Ballot, GroupKey, Sequence } from '@webdfs/base';
 import type { LogEntry } from './entry.ts';
+import type { Pace } from './scrub.ts';
 
 /** Who this folder belongs to. The disk id of the protocol is `storeId`. */
 export interface Identity {
@@ -69,6 +70,8 @@ export interface WalkRow {
 }
 
 export interface StoreFacts {
+  /** Files that hold the bytes. */
+  readonly volumes: number;
   /** Bytes of live entries, of all volumes, and of the file system. */
   readonly liveBytes: number;
   readonly volumeBytes: number;
@@ -220,6 +223,19 @@ export interface Store extends AsyncDisposable {
   loadFile(name: string): Promise<Uint8Array | undefined>;
   /** Rewrites the fullest-of-garbage volume, if any is worth it; true if one was rewritten. */
   compact(options?: { signal?: AbortSignal }): Promise<boolean>;
-  /** Reads and verifies everything once, at most `bytesPerSecond`. */
-  scrub(options: { bytesPerSecond: number; signal?: AbortSignal }): Promise<{ entries: number; damaged: number }>;
+  /**
+   * A meter for reading in the background: `take` resolves when so many bytes may be read, a little later while writers
+   * wait for the disk. @throws CANCELLED once the signal is aborted or the store is closed
+   */
+  pace(options: { bytesPerSecond: number; signal?: AbortSignal }): Pace;
+  /**
+   * Reads and verifies everything once, at most `bytesPerSecond`.
+   *
+   * @param options.done  ids of volumes that need not be read again; those that were read are added
+   */
+  scrub(options: {
+    bytesPerSecond: number;
+    signal?: AbortSignal;
+    done?: Set<number>;
+  }): Promise<{ entries: number; damaged: number }>;
 }
