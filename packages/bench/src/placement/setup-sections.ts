@@ -134,12 +134,32 @@ export function distributionSection(results: SetupResults): ReportSection {
   };
 }
 
-function partnerChart(results: SetupResults, failed: NodeId): ReportChart {
-  const survivors = placesOf(results).filter((place) => !place.nodes.includes(failed));
-  const ratio = (result: SetupResult, place: Place): number => {
-    const ratios = place.nodes.flatMap((node) => result.partners.get(failed)?.get(node) ?? []);
-    return ratios.reduce((sum, value) => sum + value, 0) / Math.max(1, ratios.length);
+/** A survivor's part in what the failed node held, relative to its weight; the mean of a sub-cluster's nodes. */
+function partOf(result: SetupResult, failed: NodeId, place: Place): number {
+  const parts = place.nodes.flatMap((node) => result.partners.get(failed)?.get(node) ?? []);
+  return parts.reduce((sum, value) => sum + value, 0) / Math.max(1, parts.length);
+}
+
+function survivorsOf(results: SetupResults, failed: NodeId): Place[] {
+  return placesOf(results).filter(
+    (place) => place.weight > 0 && !(place.nodes.length === 1 && place.nodes[0] === failed),
+  );
+}
+
+function partnerTable(results: SetupResults, failed: NodeId): ReportTable {
+  return {
+    id: `partners-${failed}`,
+    title: `Part of each survivor of node ${failed}`,
+    columns: [textColumn('survivor'), ...results.results.map((result) => numberColumn(result.name, 2))],
+    rows: survivorsOf(results, failed).map((place) => [
+      place.name,
+      ...results.results.map((result) => partOf(result, failed, place)),
+    ]),
   };
+}
+
+function partnerChart(results: SetupResults, failed: NodeId): ReportChart {
+  const survivors = survivorsOf(results, failed);
   return {
     id: `partners-${failed}`,
     title: `Who serves the copies of failed node ${failed}`,
@@ -149,7 +169,7 @@ function partnerChart(results: SetupResults, failed: NodeId): ReportChart {
     series: [
       ...results.results.map((result) => ({
         name: result.name,
-        points: survivors.map((place) => [place.name, ratio(result, place)] as const),
+        points: survivors.map((place) => [place.name, partOf(result, failed, place)] as const),
       })),
       { name: 'by weight', reference: true, points: survivors.map((place) => [place.name, 1] as const) },
     ],
@@ -188,6 +208,7 @@ export function failureSection(results: SetupResults): ReportSection {
           }),
         ]),
       },
+      ...failing.map((node) => partnerTable(results, node)),
     ],
   };
 }
