@@ -62,7 +62,7 @@ test('whatever a map has been through, in another store the same follows from it
 
 async function stopped(): Promise<MapCluster> {
   const cluster = await MapCluster.of(3);
-  for (const id of [...cluster.running.keys()]) await cluster.stop(id);
+  for (const id of cluster.running.keys()) await cluster.stop(id);
   return cluster;
 }
 
@@ -105,6 +105,27 @@ test('an import that was cut short is done again from the beginning', async () =
     meaningOf(MapSnapshot.of(await cluster.store.read())),
   );
   await assert.rejects(putIn(store, exported, 'again'), { code: 'ALREADY_EXISTS' });
+});
+
+test('a map that comes back replaces the one that was frozen, and no other', async () => {
+  await using cluster = await stopped();
+  const first = await takeOut(cluster.store);
+  const elsewhere = new MemoryMapStore(new ManualClock());
+  await putIn(elsewhere, first, 'moved');
+  const second = await takeOut(elsewhere);
+  const map = await putIn(cluster.store, second, 'back');
+  assert.equal(map.era, 2);
+  assert.ok(!isFrozen(await cluster.store.read()));
+  // what was taken out first is older than what is there now
+  await assert.rejects(putIn(cluster.store, first, 'old'), { code: 'ALREADY_EXISTS' });
+  await takeOut(cluster.store);
+  await assert.rejects(putIn(cluster.store, first, 'old'), { code: 'OLD_STORE' });
+  await using other = await MapCluster.of(3);
+  for (const id of other.running.keys()) await other.stop(id);
+  await takeOut(other.store);
+  await assert.rejects(putIn(other.store, { ...second, map: { ...second.map, cluster: 'f'.repeat(32) } }, 'other'), {
+    code: 'ALREADY_EXISTS',
+  });
 });
 
 test('an export that was cut anywhere is refused', async () => {

@@ -1,9 +1,9 @@
 import { assert, type Revision, WebdfsError } from '@webdfs/base';
-import { formatDocument, parseDownInfo, parseOverride } from './documents.ts';
+import { formatDocument, parseClusterMap, parseDownInfo, parseOverride } from './documents.ts';
 import { FOUNDING_KEY, MAP_KEY, parseKey } from './keys.ts';
 import type { ClusterMap, DownInfo, Policy } from './map.ts';
-import type { MapExport } from './map-export.ts';
-import type { Compare, MapEntry, MapStore, Write } from './map-store.ts';
+import { isFrozen, type MapExport } from './map-export.ts';
+import type { MapContents, MapEntry, MapStore, Write } from './map-store.ts';
 
 /**
  * Revisions are the new store's own, yet which of two things came first decides who is in sync. So the keys are written in
@@ -11,7 +11,6 @@ import type { Compare, MapEntry, MapStore, Write } from './map-store.ts';
  * is written as a transaction that says nothing.
  */
 
-const FREE: Compare = { type: 'modified', key: MAP_KEY, is: 0 };
 const BATCH = 120;
 /** Written where a revision is needed and no key. */
 const PAUSE: Write = { type: 'put', key: FOUNDING_KEY, value: '{"importing":true}' };
@@ -27,14 +26,10 @@ function namedIn({ key, value }: MapEntry): readonly Revision[] {
 
 /** A value in the new store. Sessions are gone with the old one, and so is whoever they fenced. */
 function valueIn({ key, value }: MapEntry, renumber: Renumber): string {
-  switch (parseKey(key)?.type) {
-    case 'down':
-      return formatDocument(downIn(parseDownInfo(key, value), renumber));
-    case 'group':
-      return formatDocument({ ...parseOverride(key, value), from: [] });
-    default:
-      return value;
-  }
+  const type = parseKey(key)?.type;
+  if (type === 'down') return formatDocument(downIn(parseDownInfo(key, value), renumber));
+  if (type === 'group') return formatDocument({ ...parseOverride(key, value), from: [] });
+  return value;
 }
 
 function downIn(info: DownInfo, renumber: Renumber): DownInfo {
@@ -82,7 +77,7 @@ class Importer {
 
   async write(writes: readonly Write[]): Promise<Revision> {
     const { done, revision } = await this.#store.transact({
-      compare: [FREE, { type: 'range', prefix: '', notAfter: this.#revision }],
+      compare: [{ type: 'range', prefix: '', notAfter: this.#revision }],
       write: writes,
     });
     if (!done) throw new WebdfsError('CONFLICT', 'the map store was written to while a map was being imported');
@@ -91,15 +86,28 @@ class Importer {
   }
 }
 
-/** Removes what an import that was cut short has left. @throws ALREADY_EXISTS if the store holds a cluster */
-async function emptied(store: MapStore): Promise<Importer> {
-  const { revision, entries } = await store.read();
-  if (entries.some(({ key }) => key === MAP_KEY)) {
+/** @throws ALREADY_EXISTS if a cluster is there that goes on, or another one; OLD_STORE if it is newer */
+function checkReplaceable(contents: MapContents, exported: MapExport): void {
+  const value = contents.entries.find(({ key }) => key === MAP_KEY)?.value;
+  if (value === undefined) return;
+  const there = parseClusterMap(MAP_KEY, value);
+  if (!isFrozen(contents) || there.cluster !== exported.map.cluster) {
     throw new WebdfsError('ALREADY_EXISTS', 'the map store holds a cluster already');
   }
-  const importer = new Importer(store, revision);
-  for (let i = 0; i < entries.length; i += BATCH) {
-    await importer.write(entries.slice(i, i + BATCH).map(({ key }) => ({ type: 'delete', key })));
+  if (there.era >= exported.map.era) {
+    throw new WebdfsError('OLD_STORE', `era ${there.era} is there, and the imported map is of era ${exported.map.era}`);
+  }
+}
+
+/** Removes what an import that was cut short has left, and a frozen map that was moved elsewhere and comes back. */
+async function emptied(store: MapStore, exported: MapExport): Promise<Importer> {
+  const contents = await store.read();
+  checkReplaceable(contents, exported);
+  const importer = new Importer(store, contents.revision);
+  // the map goes first: cut short, the rest is nobody's
+  const keys = contents.entries.map(({ key }) => key).toSorted((a, b) => Number(b === MAP_KEY) - Number(a === MAP_KEY));
+  for (let i = 0; i < keys.length; i += BATCH) {
+    await importer.write(keys.slice(i, i + BATCH).map((key) => ({ type: 'delete', key })));
   }
   return importer;
 }
@@ -109,10 +117,10 @@ async function emptied(store: MapStore): Promise<Importer> {
  * health of every group, is what it was, and every ballot is above all of the old store. Last comes the key `map`, so that
  * the cluster is there wholly or not at all; cut short, it is done again.
  *
- * @throws ALREADY_EXISTS if there is a cluster, CONFLICT if somebody else writes meanwhile, UNAVAILABLE
+ * @throws ALREADY_EXISTS if there is another cluster, or this one goes on there, OLD_STORE, CONFLICT if somebody else writes meanwhile, UNAVAILABLE
  */
 export async function putIn(store: MapStore, exported: MapExport, name: string): Promise<ClusterMap> {
-  const importer = await emptied(store);
+  const importer = await emptied(store, exported);
   const renumbered = new Map<Revision, Revision>();
   const renumber: Renumber = (old) => {
     const revision = renumbered.get(old);

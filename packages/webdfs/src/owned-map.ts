@@ -84,7 +84,11 @@ export async function openMap(options: OwnedMapOptions): Promise<OwnedMap> {
   const store = stack.use(owner.connect());
   const follow = async (): Promise<MapView> => {
     await using map = await followMap(store, clock, log);
-    return map.view;
+    if (!map.view.frozen) return map.view;
+    throw new WebdfsError(
+      'BAD_CONFIG',
+      `the map of the cluster in ${folder} was taken elsewhere: "webdfs cluster export --undo" takes it back`,
+    );
   };
   let view: MapView;
   try {

@@ -1,6 +1,15 @@
 import type { Command } from '../command.ts';
+import { clusterExport } from './cluster/export.ts';
+import { clusterImport } from './cluster/import.ts';
 import { clusterInit } from './cluster/init.ts';
 import { clusterToken } from './cluster/token.ts';
+import { clusterUsage } from './cluster/usage.ts';
 
 /** One command a file; `webdfs cluster` lists them. */
-export const clusterCommands: readonly Command[] = [clusterInit, clusterToken];
+export const clusterCommands: readonly Command[] = [
+  clusterInit,
+  clusterToken,
+  clusterUsage,
+  clusterExport,
+  clusterImport,
+];
