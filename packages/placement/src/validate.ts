@@ -1,5 +1,6 @@
 import type { NodeId } from './ids.ts';
 import { checkNesting, domainOf, domainWeights, OWN_DOMAIN, placeableNodes, withoutDomains } from './domains.ts';
+import { fairShares } from './fair-shares.ts';
 import { pinBoard } from './pins.ts';
 import { type Demands, refusals } from './refusals.ts';
 import { algorithmOf } from './algorithms.ts';
@@ -17,7 +18,7 @@ const MAX_WEIGHT = 0xffff_ffff;
 const MAX_FACTOR = 1 << 20;
 const MAX_COPIES = 32;
 const MAX_NODES = 65_535;
-/** A node heavier or lighter than its sub-cluster's mean by more than this share is named in a warning. */
+/** A node or a domain whose weight is not honoured by more than this share is named in a warning. */
 const UNEVEN = 0.01;
 
 function isInteger(value: unknown, least: number, most: number): boolean {
@@ -109,12 +110,18 @@ function domainWarnings(topology: Topology): string[] {
       `${copies} copies over ${weights.size} domains (${kind}): some domains hold several copies of a group`,
     );
   }
+  const held = new Map<string, number>();
+  const shares = fairShares(topology);
+  for (const node of placeableNodes(topology)) {
+    const domain = domainOf(topology, node);
+    held.set(domain, (held.get(domain) ?? 0) + shares.get(node.id)!);
+  }
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
   for (const [domain, weight] of weights) {
-    const share = (copies * weight) / total;
-    if (share > 1 && weights.size > 1) {
+    const most = held.get(domain)! / copies;
+    if (most < (1 - UNEVEN) * (weight / total)) {
       warnings.push(
-        `${kind} ${domain} has ${percent(weight / total)} of the weight and can hold at most ${percent(1 / copies)} of the copies: ` +
+        `${kind} ${domain} has ${percent(weight / total)} of the weight and can hold at most ${percent(most)} of the copies: ` +
           `its nodes will stand emptier than their weight says`,
       );
     }

@@ -179,10 +179,28 @@ test('a rack that must hold more than its share is named, with how much', () => 
   const plan = planOf({ ...foundingTopology('wrd', 1), domain: 'rack', subclusters }, { type: 'copies', copies: 3 });
   const over = plan.warnings.filter(({ code }) => code === 'overfull-domain').map(({ message }) => message);
   assert.match(over[0]!, /^rack r1 must hold 2\.33 times its share/);
-  assert.ok(plan.warnings.some(({ code, message }) => code === 'underfull-domain' && message.startsWith('rack r3')));
+  const heavy = plan.warnings.filter(({ message }) => message.startsWith('rack r3'));
+  assert.deepEqual(heavy, [
+    {
+      code: 'topology',
+      message:
+        'rack r3 has 57 % of the weight and can hold at most 33 % of the copies: its nodes will stand emptier than their weight says',
+    },
+  ]);
   // the figure is no theory: the table says the same
   const held = plan.nodes.filter(({ domain }) => domain === 'r1').reduce((sum, { after }) => sum + after!.copies, 0);
   assert.equal(held, GROUPS);
+});
+
+test('of two racks the heavy one can hold two copies of three: what it can hold is told as it is', () => {
+  const subclusters = [1, 4].map((weight, i) =>
+    subclusterOf(i + 1, { firstId: i * 10 + 1, count: 6, weight, labels: { rack: `r${i + 1}` } }),
+  );
+  const plan = planOf({ ...foundingTopology('wrd', 1), domain: 'rack', subclusters }, { type: 'copies', copies: 3 });
+  assert.ok(
+    plan.warnings.some(({ message }) => message.startsWith('rack r2 has 80 % of the weight and can hold at most 67 %')),
+  );
+  assert.ok(plan.warnings.some(({ message }) => message.startsWith('rack r1 must hold 1.67 times its share')));
 });
 
 test('more copies than nodes are a warning with the numbers, and the plan shows what there is', () => {
@@ -225,6 +243,26 @@ test('an algorithm that moves far more than it must is told so; one that does no
     code: 'INVALID',
     message: /after the change: rush-p needs at least 3 nodes with weight in the oldest sub-cluster/,
   });
+});
+
+test('nodes without the label that keeps copies apart are counted', () => {
+  const before = published(rackTopology('wrd', 3));
+  const none = planOf(before, { type: 'domain', domain: 'zone' }).warnings.find(({ code }) => code === 'unlabelled');
+  assert.equal(none!.message, 'no node has a zone: each of them counts as a zone of its own');
+  const some = planOf(before, { type: 'add-subcluster', count: 2, weight: UNIT_WEIGHT, labels: { zone: 'r13' } });
+  assert.match(some.warnings.find(({ code }) => code === 'unlabelled')!.message, /^2 of 98 nodes have no rack: /);
+  assert.ok(!codesOf(planOf(before, { type: 'drain', nodes: rack('r1') })).includes('unlabelled'));
+});
+
+test('movement that the weights do not ask for has its reason told', () => {
+  const before = published(rackTopology('wrd', 3));
+  const reasons: [TopologyChange, RegExp][] = [
+    [{ type: 'algorithm', algorithm: 'straw2' }, /nothing need move: straw2 places groups otherwise than wrd$/],
+    [{ type: 'domain', domain: undefined }, /other domains are kept apart$/],
+  ];
+  for (const [change, reason] of reasons) {
+    assert.match(planOf(before, change).warnings.find(({ code }) => code === 'much-movement')!.message, reason);
+  }
 });
 
 test('a node without room for what it would get is named', () => {

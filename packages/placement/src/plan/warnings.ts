@@ -12,7 +12,7 @@ export interface PlanWarning {
   readonly code:
     | 'shortfall'
     | 'overfull-domain'
-    | 'underfull-domain'
+    | 'unlabelled'
     | 'few-groups'
     | 'much-movement'
     | 'no-room'
@@ -22,7 +22,7 @@ export interface PlanWarning {
   readonly message: string;
 }
 
-/** A domain that must hold so much more or less than its weight says is named. */
+/** A domain that must hold so much more than its weight says is named. */
 const UNFAIR = 0.05;
 /** Copies per node for which hashing alone keeps the fullest node within some 25 % of the mean. */
 const FEW_COPIES_PER_NODE = 200;
@@ -51,7 +51,7 @@ function shortfallWarnings(topology: Topology): PlanWarning[] {
   return [{ code: 'shortfall', message }];
 }
 
-/** Domains whose number forces them to hold more, or lets them hold less, than their weight says. */
+/** Domains whose number forces them to hold more than their weight says; those that can hold less, `validateTopology` names. */
 function domainWarnings(topology: Topology): PlanWarning[] {
   const rules = algorithmOf(topology).supports.domains ? topology : withoutDomains(topology);
   const fair = fairShares(topology);
@@ -71,9 +71,6 @@ function domainWarnings(topology: Topology): PlanWarning[] {
     if (ofShare > 1 + UNFAIR) {
       const message = `${name} must hold ${ofShare.toFixed(2)} times its share (${held}): ${reason} leave no choice`;
       found.push({ code: 'overfull-domain', message, excess: ofShare });
-    } else if (ofShare < 1 - UNFAIR) {
-      const message = `${name} can hold no more than ${ofShare.toFixed(2)} of its share (${held}): ${reason}`;
-      found.push({ code: 'underfull-domain', message, excess: 1 / ofShare });
     }
   }
   return limited(found.sort((a, b) => b.excess - a.excess).map(({ code, message }) => ({ code, message })));
@@ -103,15 +100,34 @@ function groupWarnings(topology: Topology, groups: number): PlanWarning[] {
   return [{ code: 'few-groups', message }];
 }
 
-function movementWarnings(plan: PlacementPlan, topology: Topology): PlanWarning[] {
+/** Nodes without the label that keeps copies apart: forgotten, or a slip in its name. */
+function labelWarnings(topology: Topology): PlanWarning[] {
+  const { domain } = topology;
+  if (domain === undefined) return [];
+  const nodes = placeableNodes(topology);
+  const bare = nodes.filter(({ labels }) => labels[domain] === undefined);
+  if (bare.length === 0) return [];
+  const named = bare.length === nodes.length ? 'no node has a' : `${bare.length} of ${nodes.length} nodes have no`;
+  return [{ code: 'unlabelled', message: `${named} ${domain}: each of them counts as a ${domain} of its own` }];
+}
+
+/** Why more moves than the weights ask for. */
+function reasonOf(before: Topology, after: Topology): string {
+  if (before.algorithm !== after.algorithm)
+    return `${after.algorithm} places groups otherwise than ${before.algorithm}`;
+  if (before.seed !== after.seed) return 'another seed places all groups anew';
+  if (before.domain !== after.domain) return 'other domains are kept apart';
+  if (algorithmOf(after).supports.stores === 'factors' && after.factors !== undefined) {
+    return 'calibration factors made anew shift every domain, those that are kept would move less';
+  }
+  return `that is ${after.algorithm}'s way with this change`;
+}
+
+function movementWarnings(plan: PlacementPlan, before: Topology, after: Topology): PlanWarning[] {
   const { movement, least } = plan;
   if (movement.copies <= MUCH * least + 4 * Math.sqrt(least) || movement.copies === 0) return [];
   const than = least < 1 ? 'nothing need move' : `${Math.round(least)} copies would do`;
-  const reason =
-    algorithmOf(topology).supports.stores === 'factors' && topology.factors !== undefined
-      ? 'calibration factors made anew shift every domain, those that are kept would move less'
-      : `that is ${topology.algorithm}'s way with this change`;
-  const message = `${movement.copies} copies move where by weight ${than}: ${reason}`;
+  const message = `${movement.copies} copies move where by weight ${than}: ${reasonOf(before, after)}`;
   return [{ code: 'much-movement', message }];
 }
 
@@ -162,7 +178,8 @@ export function warningsOf(plan: PlacementPlan, { before, after, groups, capacit
   return [
     ...shape,
     ...groupWarnings(after, groups),
-    ...movementWarnings(plan, after),
+    ...labelWarnings(after),
+    ...movementWarnings(plan, before, after),
     ...roomWarnings(plan, capacities),
     ...pinWarnings(before, after),
     ...removalWarnings(plan),
