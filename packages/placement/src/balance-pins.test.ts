@@ -52,7 +52,7 @@ for (const [nodes, groupBits] of [
   [15, 12],
   [100, 14],
   [300, 14],
-  [1000, 14],
+  [1000, 13],
 ] as const) {
   test(`${nodes} nodes: pins bring the fullest within 2 % of the mean, one for each copy too many`, () => {
     const topology = alike(nodes);

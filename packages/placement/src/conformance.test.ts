@@ -5,24 +5,27 @@ import { fileURLToPath } from 'node:url';
 import type { PlacementAlgorithm } from './algorithm.ts';
 import { testPlacement } from './conformance.ts';
 import { placeableNodes } from './domains.ts';
+import type { NodeId } from './ids.ts';
 import { RENDEZVOUS } from './rendezvous.ts';
 import { mapNodes } from './samples.ts';
 import type { Topology } from './topology.ts';
 
+/** The lists of rendezvous, changed. */
+function altered(change: (list: NodeId[]) => NodeId[]): Partial<PlacementAlgorithm> {
+  return {
+    prepare(topology) {
+      const place = RENDEZVOUS.prepare(topology);
+      return (group, count) => change(place(group, count));
+    },
+  };
+}
+
 /** Rendezvous with one promise broken each; the tests run this file in a process of its own to see the suite find it. */
 const MUTANTS: Readonly<Record<string, Partial<PlacementAlgorithm>>> = {
   sound: {},
-  repeats: {
-    prepare: (topology) => (group, count) =>
-      RENDEZVOUS.prepare(topology)(group, count).map((node, i, all) => all[i % 2] ?? node),
-  },
-  short: { prepare: (topology) => (group, count) => RENDEZVOUS.prepare(topology)(group, count).slice(0, 4) },
-  turns: {
-    prepare: (topology) => (group, count) => {
-      const list = RENDEZVOUS.prepare(topology)(group, count);
-      return count % 2 === 0 ? list.toReversed() : list;
-    },
-  },
+  repeats: altered((list) => list.map((node, i) => list[i % 2] ?? node)),
+  short: altered((list) => list.slice(0, 4)),
+  turns: altered((list) => (list.length % 2 === 0 ? list.toReversed() : list)),
   'by position': {
     prepare: (topology) => {
       const ids = topology.subclusters.flatMap(({ nodes }) => nodes.map(({ id }) => id)).sort((a, b) => a - b);
