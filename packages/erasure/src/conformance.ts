@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { equalBytes, SeededRandom } from '@webdfs/base';
+import { codeOf, equalBytes, SeededRandom } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
 import { type Field, GF16, GF8 } from './field.ts';
-import type { Kernel } from './kernel.ts';
+import { type Kernel, MAX_COLUMNS, MAX_ROWS } from './kernel.ts';
 import type { Matrix } from './matrix.ts';
 
 /** The promise of every kernel, as tests: it gives the bytes of the definition, and touches no others. */
@@ -165,6 +165,19 @@ export function testKernel(house: string, open: () => Kernel, rounds = 300): voi
       product.multiply({ columns: [5], sources: [...Array(5), source], targets, from: 0, to: 32, accumulate: false });
       const column = matrix.map((row) => [row[5]!]);
       assert.deepEqual(targets, multiplySlowly(GF16, column, [source.subarray(0, 32)]));
+    }
+  });
+
+  test(`${house}: a matrix that is empty, ragged or too large is refused, the largest is not`, () => {
+    const kernel = open();
+    const ones = (rows: number, columns: number): number[][] =>
+      Array.from({ length: rows }, () => Array.from({ length: columns }, () => 1));
+    kernel.compile(GF8, ones(MAX_ROWS, MAX_COLUMNS));
+    for (const matrix of [[], [[]], ones(MAX_ROWS + 1, 1), ones(1, MAX_COLUMNS + 1), [...ones(1, 2), ...ones(1, 3)]]) {
+      assert.throws(
+        () => kernel.compile(GF8, matrix),
+        (error) => codeOf(error) === 'INVALID',
+      );
     }
   });
 

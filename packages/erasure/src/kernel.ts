@@ -1,3 +1,4 @@
+import { WebdfsError } from '@webdfs/base/errors';
 import type { BlockMemory } from './block-memory.ts';
 import type { Field } from './field.ts';
 import type { Matrix } from './matrix.ts';
@@ -13,7 +14,10 @@ export interface Kernel {
   readonly name: KernelName;
   /** Blocks of this memory are computed in place; all others are copied in and out, a tile at a time. */
   readonly memory: BlockMemory;
-  /** Prepares a matrix of at most `MAX_ROWS` rows and `MAX_COLUMNS` columns; tables are kept while there is room. */
+  /**
+   * Prepares a matrix of at most `MAX_ROWS` rows and `MAX_COLUMNS` columns; tables are kept while there is room.
+   * @throws WebdfsError INVALID if it is larger, or empty
+   */
   compile(field: Field, matrix: Matrix): CompiledMatrix;
   /** True if every byte is 0. */
   isZero(block: Uint8Array): boolean;
@@ -28,6 +32,18 @@ export interface Kernel {
 
 export const MAX_ROWS = 40;
 export const MAX_COLUMNS = 40;
+
+/** For kernels. @throws WebdfsError INVALID if a matrix is empty, ragged or larger than a kernel takes */
+export function checkMatrix(matrix: Matrix): void {
+  const [rows, columns] = [matrix.length, matrix[0]?.length ?? 0];
+  const fits = rows > 0 && rows <= MAX_ROWS && columns > 0 && columns <= MAX_COLUMNS;
+  if (!fits || matrix.some((row) => row.length !== columns)) {
+    throw new WebdfsError(
+      'INVALID',
+      `a matrix of ${rows} × ${columns}; kernels take 1 × 1 to ${MAX_ROWS} × ${MAX_COLUMNS}`,
+    );
+  }
+}
 
 export interface CompiledMatrix {
   /**

@@ -1,7 +1,7 @@
 import { WebdfsError } from '@webdfs/base/errors';
 import { BlockMemory } from './block-memory.ts';
 import type { Field } from './field.ts';
-import type { CompiledMatrix, Kernel, Product, SharedKernel } from './kernel.ts';
+import { checkMatrix, type CompiledMatrix, type Kernel, type Product, type SharedKernel } from './kernel.ts';
 import type { Matrix } from './matrix.ts';
 
 /** Symbols that are summed at once; the sums stay in the fastest cache. */
@@ -162,6 +162,7 @@ export class PlainKernel implements Kernel {
   }
 
   compile(field: Field, matrix: Matrix): CompiledMatrix {
+    checkMatrix(matrix);
     return new PlainMatrix(field, matrix);
   }
 

@@ -258,6 +258,18 @@ test('the first data and parity shard need no products: one lost data shard is r
   }
 });
 
+test('plans are remembered, so many of them, and never read what is lost', () => {
+  const code = new ReedSolomon({ kernel, data: 10, parity: 4 });
+  const first = code.plan([0]);
+  assert.equal(code.plan([0]), first);
+  assert.equal(code.plan([0], [5, 4, 3, 2, 1, 0, 9, 8, 7, 6, 10, 11, 12, 13]), first);
+  const others = [...choices(14, 2)].filter((lost) => lost.length === 2);
+  assert.ok(others.length > 64);
+  for (const lost of others) code.plan(lost);
+  assert.notEqual(code.plan([0]), first);
+  assert.deepEqual(code.plan([0]).matrix, first.matrix);
+});
+
 test('blocks that overlap are refused before anything is written', () => {
   const code = new ReedSolomon({ kernel, data: 2, parity: 2 });
   const block = kernel.memory.allocate(400);

@@ -1,7 +1,14 @@
 import { WebdfsError } from '@webdfs/base/errors';
 import { BlockMemory } from './block-memory.ts';
 import type { Field } from './field.ts';
-import { type CompiledMatrix, type Kernel, MAX_COLUMNS, MAX_ROWS, type Product, type SharedKernel } from './kernel.ts';
+import {
+  checkMatrix,
+  type CompiledMatrix,
+  type Kernel,
+  MAX_COLUMNS,
+  type Product,
+  type SharedKernel,
+} from './kernel.ts';
 import type { Matrix } from './matrix.ts';
 import { CONSTANTS, DESCRIPTOR_BYTES, READ_PAST_BYTES } from './wasm/layout.ts';
 import { loadProgram, makeMemory, type Program, type WasmMemory } from './wasm/load.ts';
@@ -71,6 +78,7 @@ export class WasmKernel implements Kernel {
   }
 
   compile(field: Field, matrix: Matrix): CompiledMatrix {
+    checkMatrix(matrix);
     return new WasmMatrix(this, field, matrix);
   }
 
@@ -193,12 +201,6 @@ class WasmMatrix implements CompiledMatrix, TableOwner {
     this.passes = kernel.passes(field, matrix, true);
     this.partialPasses = kernel.passes(field, matrix, false);
     this.columnBytes = matrix.length * (field.bits === 8 ? 32 : 128);
-    if (matrix.length > MAX_ROWS || this.columns > MAX_COLUMNS) {
-      throw new WebdfsError(
-        'INVALID',
-        `a matrix of ${matrix.length} × ${this.columns}; at most ${MAX_ROWS} × ${MAX_COLUMNS}`,
-      );
-    }
   }
 
   multiply(product: Product): void {
