@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { seedOf } from '@webdfs/base/testing';
 import { codeOf, SeededRandom, silentLog, sleep, systemClock, SystemRandom } from '@webdfs/base';
@@ -6,6 +8,7 @@ import { type MapStore, openEtcdMapStore } from '@webdfs/cluster';
 import { etcdMissing, RunningEtcd } from '@webdfs/cluster/testing';
 import { JoinedCluster } from '../support/joined-cluster.ts';
 import { RecordedLoad } from '../support/recorded-load.ts';
+import { FLAGS, freePort, MAIN, mustRun, runProgram, RunningCluster } from '../support/running-cluster.ts';
 
 /** Clusters on several machines while etcd, three members on loopback, and nodes suffer. `WEBDFS_LONG=1`: as long as promised. */
 const LONG = process.env['WEBDFS_LONG'] === '1';
@@ -21,6 +24,12 @@ function openMap(etcd: RunningEtcd, name: string): MapStore {
     random: new SystemRandom(),
     log: silentLog,
   });
+}
+
+/** A load that ends with its test, however that ends. */
+function loaded(cluster: JoinedCluster, random: SeededRandom): RecordedLoad & AsyncDisposable {
+  const load = new RecordedLoad(cluster, 'load', random);
+  return Object.assign(load, { [Symbol.asyncDispose]: () => load.stop() });
 }
 
 async function value(store: MapStore): Promise<{ count: number; revision: number }> {
@@ -57,127 +66,235 @@ class Counter {
   }
 }
 
-test('etcd loses its leader, a member, its history: no transaction is lost or done twice, no change is missed', { skip }, async (context) => {
-  await using etcd = await RunningEtcd.start({ members: 3 });
-  const stores = Array.from({ length: 4 }, () => openMap(etcd, 'counting'));
-  const [watched, ...counted] = stores as [MapStore, ...MapStore[]];
-  const stop = new AbortController();
-  const counters = counted.map((store) => new Counter(store));
-  const counting = Promise.all(counters.map((counter) => counter.run(stop.signal)));
-  const seen: number[] = [];
-  const watching = (async () => {
-    let after = (await watched.read()).revision;
-    while (!stop.signal.aborted) {
-      try {
-        for await (const { revision, changes } of watched.watch(after, stop.signal)) {
-          after = revision;
-          for (const { entry } of changes) if (entry !== undefined) seen.push(Number(entry.value));
+test(
+  'etcd loses its leader, a member, its history: no transaction is lost or done twice, no change is missed',
+  { skip },
+  async (context) => {
+    await using etcd = await RunningEtcd.start({ members: 3 });
+    const stores = Array.from({ length: 4 }, () => openMap(etcd, 'counting'));
+    const [watched, ...counted] = stores as [MapStore, ...MapStore[]];
+    const stop = new AbortController();
+    const counters = counted.map((store) => new Counter(store));
+    const counting = Promise.all(counters.map((counter) => counter.run(stop.signal)));
+    const seen: number[] = [];
+    const watching = (async () => {
+      let after = (await watched.read()).revision;
+      while (!stop.signal.aborted) {
+        try {
+          for await (const { revision, changes } of watched.watch(after, stop.signal)) {
+            after = revision;
+            for (const { entry } of changes) if (entry !== undefined) seen.push(Number(entry.value));
+          }
+        } catch (error) {
+          // too far behind: what was missed is read
+          if (codeOf(error) !== 'COMPACTED') throw error;
+          after = (await watched.read()).revision;
         }
-      } catch (error) {
-        // too far behind: what was missed is read
-        if (codeOf(error) !== 'COMPACTED') throw error;
-        after = (await watched.read()).revision;
       }
+    })();
+
+    const pace = (): Promise<void> => sleep(systemClock, 2_000);
+    await pace();
+    const leader = (await etcd.leader())!;
+    await etcd.kill(leader);
+    await pace();
+    await pace();
+    etcd.restart(leader);
+    await etcd.ready();
+    await pace();
+    const paused = (await etcd.leader())!;
+    etcd.pause(paused);
+    await pace();
+    await pace();
+    etcd.resume(paused);
+    await pace();
+    const { revision } = await watched.read();
+    await etcd.ask((await etcd.leader())!, 'kv/compaction', { revision: String(revision) });
+    await pace();
+    const before = counters.reduce((sum, { done }) => sum + done, 0);
+    await pace();
+    stop.abort();
+    await counting;
+    const { count } = await value(watched);
+    await watching;
+    const done = counters.reduce((sum, each) => sum + each.done, 0);
+    const doubtful = counters.reduce((sum, each) => sum + each.doubtful, 0);
+    context.diagnostic(JSON.stringify({ done, doubtful, count, seen: seen.length }));
+    assert.ok(done > before, 'it goes on after the last fault');
+    assert.ok(done <= count && count <= done + doubtful, `${count} of ${done} done and ${doubtful} doubtful`);
+    assert.deepEqual(
+      seen,
+      seen.toSorted((a, b) => a - b),
+      'changes come in order',
+    );
+    assert.equal(new Set(seen).size, seen.length, 'no change comes twice');
+    for (const store of stores) await store[Symbol.asyncDispose]();
+  },
+);
+
+test(
+  'a cluster through etcd: nodes join, one dies with its machine, comes back, and one comes back empty',
+  { skip },
+  async (context) => {
+    const random = new SeededRandom(seedOf(context));
+    await using etcd = await RunningEtcd.start({ members: 3 });
+    await using cluster = await JoinedCluster.start(etcd);
+    await cluster.whole();
+    assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
+    await using load = loaded(cluster, random);
+    load.start(6, 20);
+    await sleep(systemClock, 3_000);
+    await cluster.killMachine(1);
+    await sleep(systemClock, 2 * LEASE_MS);
+    const { nodes, groups } = await cluster.status();
+    assert.equal(nodes.find(({ id }) => id === cluster.nodeOf(1))?.state, 'down');
+    assert.equal(groups.degraded, groups.total);
+    await cluster.startMachine(1);
+    await cluster.whole();
+
+    const node = cluster.nodeOf(2);
+    await cluster.killMachine(2);
+    await cluster.wipeMachine(2);
+    await cluster.startMachine(2, '--id', String(node));
+    assert.equal(cluster.nodeOf(2), node);
+    await cluster.whole();
+    await load.stop();
+    const verified = await load.verify();
+    context.diagnostic(JSON.stringify({ ...load.counts, ...verified }));
+    assert.deepEqual(load.violations, []);
+    assert.ok(load.counts.acknowledged > 100, `only ${load.counts.acknowledged} writes were acknowledged`);
+  },
+);
+
+test(
+  'etcd away: serving stops within a lease, nobody is declared lost, and all comes back by itself',
+  { skip },
+  async (context) => {
+    const random = new SeededRandom(seedOf(context));
+    await using etcd = await RunningEtcd.start({ members: 3 });
+    await using cluster = await JoinedCluster.start(etcd);
+    await cluster.whole();
+    assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
+    await using load = loaded(cluster, random);
+    load.start(4, 20);
+    await sleep(systemClock, 2_000);
+    for (let i = 0; i < 3; i++) etcd.pause(i);
+    await sleep(systemClock, LEASE_MS + 1_000);
+    const stopped = load.counts.acknowledged;
+    await sleep(systemClock, AWAY_MS);
+    assert.equal(load.counts.acknowledged, stopped, 'nothing is acknowledged without a lease');
+    for (let i = 0; i < 3; i++) etcd.resume(i);
+    const whole = await cluster.whole(60_000);
+    await sleep(systemClock, 6_000);
+    await using map = openMap(etcd, 'test');
+    const marks = (await map.read()).entries.filter(({ key }) => key.startsWith('down/'));
+    assert.deepEqual(marks, []);
+    assert.ok(load.counts.acknowledged > stopped, 'it goes on by itself');
+    // the leader dies under load: at most a pause
+    await etcd.kill((await etcd.leader())!);
+    await sleep(systemClock, 6_000);
+    const lately = load.counts.acknowledged;
+    await sleep(systemClock, 4_000);
+    assert.ok(load.counts.acknowledged > lately, 'two of three members suffice');
+    await load.stop();
+    const verified = await load.verify();
+    context.diagnostic(JSON.stringify({ nodes: whole.nodes.length, ...load.counts, ...verified }));
+    assert.deepEqual(load.violations, []);
+  },
+);
+
+test(
+  'a cluster of one machine moves to etcd and back, its data where it is; a frozen store does not go on',
+  { skip },
+  async () => {
+    const source = new URL(import.meta.url).pathname;
+    await using first = await RunningCluster.start({ environment: { WEBDFS_BUCKETS: 'bucket' } });
+    assert.equal((await first.webdfs('put', source, 's3://bucket/before')).code, 0);
+    const { data, port } = first;
+    const token = (await first.webdfs('cluster', 'token', '--data', data)).stdout.trim();
+    const running = await first.webdfs('cluster', 'export', '--data', data, join(data, 'map.export'));
+    assert.equal(running.code, 1, 'a running cluster is not exported');
+    await first.stop();
+
+    await using etcd = await RunningEtcd.start();
+    const inEtcd = ['--join', etcd.url, '--cluster', 'moved'];
+    const program = async (...words: string[]): Promise<string> =>
+      await mustRun(process.execPath, [...FLAGS, MAIN, 'cluster', ...words]);
+    const file = join(data, 'map.export');
+    await program('export', '--data', data, file);
+    await assert.rejects(RunningCluster.start({ data, port }), /taken elsewhere/);
+    await program('import', ...inEtcd, file);
+    {
+      await using moved = await JoinedCluster.of(etcd, {
+        name: 'moved',
+        token,
+        folders: [1, 2, 3].map((i) => join(data, `node-${i}`)),
+      });
+      await moved.whole();
+      const read = await moved.webdfs(1, 'get', 's3://bucket/before', join(data, 'read'));
+      assert.equal(read.code, 0, read.stderr);
+      assert.deepEqual(await readFile(join(data, 'read')), await readFile(source));
+      assert.equal((await moved.webdfs(2, 'put', source, 's3://bucket/between')).code, 0);
+      const usage = JSON.parse(await program('usage', '--json', ...inEtcd)) as {
+        bytes: number;
+        groups: { keys: number };
+      };
+      assert.ok(usage.bytes < 100_000, `${usage.bytes} bytes`);
     }
-  })();
+    const back = join(data, 'map.back');
+    await program('export', ...inEtcd, back);
+    await program('import', '--data', data, back);
+    await using last = await RunningCluster.start({ data, port });
+    await last.whole();
+    for (const key of ['before', 'between']) {
+      const where = await last.webdfs('where', `s3://bucket/${key}`, '--json');
+      assert.equal(where.code, 0, where.stdout + where.stderr);
+    }
+  },
+);
 
-  const pace = (): Promise<void> => sleep(systemClock, 2_000);
-  await pace();
-  const leader = (await etcd.leader())!;
-  await etcd.kill(leader);
-  await pace();
-  await pace();
-  etcd.restart(leader);
-  await etcd.ready();
-  await pace();
-  const paused = (await etcd.leader())!;
-  etcd.pause(paused);
-  await pace();
-  await pace();
-  etcd.resume(paused);
-  await pace();
-  const { revision } = await watched.read();
-  await etcd.ask((await etcd.leader())!, 'kv/compaction', { revision: String(revision) });
-  await pace();
-  const before = counters.reduce((sum, { done }) => sum + done, 0);
-  await pace();
-  stop.abort();
-  await counting;
-  const { count } = await value(watched);
-  await watching;
-  const done = counters.reduce((sum, each) => sum + each.done, 0);
-  const doubtful = counters.reduce((sum, each) => sum + each.doubtful, 0);
-  context.diagnostic(JSON.stringify({ done, doubtful, count, seen: seen.length }));
-  assert.ok(done > before, 'it goes on after the last fault');
-  assert.ok(done <= count && count <= done + doubtful, `${count} of ${done} done and ${doubtful} doubtful`);
-  assert.deepEqual(
-    seen,
-    seen.toSorted((a, b) => a - b),
-    'changes come in order',
-  );
-  assert.equal(new Set(seen).size, seen.length, 'no change comes twice');
-  for (const store of stores) await store[Symbol.asyncDispose]();
-});
-
-test('a cluster through etcd: nodes join, one dies with its machine, comes back, and one comes back empty', { skip }, async (context) => {
-  const random = new SeededRandom(seedOf(context));
-  await using etcd = await RunningEtcd.start({ members: 3 });
-  await using cluster = await JoinedCluster.start(etcd);
+test('between machines: links are encrypted, and a node with another token stays out', { skip }, async () => {
+  await using etcd = await RunningEtcd.start();
+  await using cluster = await JoinedCluster.start(etcd, { arguments: ['--wire', 'tls'] });
   await cluster.whole();
-  assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
-  const load = new RecordedLoad(cluster, 'load', random);
-  load.start(6, 20);
-  await sleep(systemClock, 3_000);
-  await cluster.killMachine(1);
-  await sleep(systemClock, 2 * LEASE_MS);
-  const { nodes, groups } = await cluster.status();
-  assert.equal(nodes.find(({ id }) => id === cluster.nodeOf(1))?.state, 'down');
-  assert.equal(groups.degraded, groups.total);
-  await cluster.startMachine(1);
-  await cluster.whole();
+  assert.equal((await cluster.webdfs(0, 'mb', 's3://bucket')).code, 0);
+  const source = new URL(import.meta.url).pathname;
+  assert.equal((await cluster.webdfs(1, 'put', source, 's3://bucket/key')).code, 0);
+  const where = await cluster.webdfs(2, 'where', 's3://bucket/key', '--json');
+  assert.equal(where.code, 0, where.stdout + where.stderr);
 
   const node = cluster.nodeOf(2);
-  await cluster.killMachine(2);
-  await cluster.wipeMachine(2);
-  await cluster.startMachine(2, '--id', String(node));
-  assert.equal(cluster.nodeOf(2), node);
+  await cluster.stopMachine(2);
+  const stranger = await mustRun(process.execPath, [
+    ...FLAGS,
+    MAIN,
+    'cluster',
+    'init',
+    '--json',
+    '--nodes',
+    '1',
+    '--join',
+    etcd.url,
+    '--cluster',
+    'strangers',
+  ]);
+  const { token } = JSON.parse(stranger) as { token: string };
+  const { code, stderr } = await runProgram(
+    process.execPath,
+    [
+      ...FLAGS,
+      MAIN,
+      'node',
+      ...['--join', etcd.url, '--cluster', 'test', '--id', String(node)],
+      ...['--listen', `127.0.0.1:${await freePort()}`, '--peers', '127.0.0.1:0'],
+      '--data',
+      join(cluster.folderOf(2), 'strange'),
+    ],
+    { WEBDFS_TOKEN: token },
+    { timeoutMs: 60_000 },
+  );
+  assert.notEqual(code, 0);
+  assert.match(stderr, /another token/);
+  await cluster.startMachine(2);
   await cluster.whole();
-  await load.stop();
-  const verified = await load.verify();
-  context.diagnostic(JSON.stringify({ ...load.counts, ...verified }));
-  assert.deepEqual(load.violations, []);
-  assert.ok(load.counts.acknowledged > 100, `only ${load.counts.acknowledged} writes were acknowledged`);
-});
-
-test('etcd away: serving stops within a lease, nobody is declared lost, and all comes back by itself', { skip }, async (context) => {
-  const random = new SeededRandom(seedOf(context));
-  await using etcd = await RunningEtcd.start({ members: 3 });
-  await using cluster = await JoinedCluster.start(etcd);
-  await cluster.whole();
-  assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
-  const load = new RecordedLoad(cluster, 'load', random);
-  load.start(4, 20);
-  await sleep(systemClock, 2_000);
-  for (let i = 0; i < 3; i++) etcd.pause(i);
-  await sleep(systemClock, LEASE_MS + 1_000);
-  const stopped = load.counts.acknowledged;
-  await sleep(systemClock, AWAY_MS);
-  assert.equal(load.counts.acknowledged, stopped, 'nothing is acknowledged without a lease');
-  for (let i = 0; i < 3; i++) etcd.resume(i);
-  const whole = await cluster.whole(60_000);
-  await sleep(systemClock, 6_000);
-  await using map = openMap(etcd, 'test');
-  const marks = (await map.read()).entries.filter(({ key }) => key.startsWith('down/'));
-  assert.deepEqual(marks, []);
-  assert.ok(load.counts.acknowledged > stopped, 'it goes on by itself');
-  // the leader dies under load: at most a pause
-  await etcd.kill((await etcd.leader())!);
-  await sleep(systemClock, 6_000);
-  const lately = load.counts.acknowledged;
-  await sleep(systemClock, 4_000);
-  assert.ok(load.counts.acknowledged > lately, 'two of three members suffice');
-  await load.stop();
-  const verified = await load.verify();
-  context.diagnostic(JSON.stringify({ nodes: whole.nodes.length, ...load.counts, ...verified }));
-  assert.deepEqual(load.violations, []);
 });

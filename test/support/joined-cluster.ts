@@ -13,12 +13,13 @@ import { cleanEnvironment, FLAGS, freePort, MAIN, mustRun, runProgram } from './
 
 const READY_MS = 90_000;
 const STOP_MS = 60_000;
-const NAME = 'test';
 
 interface ReadyMember {
   readonly node: number;
   readonly pid: number;
   readonly endpoint: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
 }
 
 /** Where a machine stands; on loopback, in no rack, if not given. */
@@ -51,48 +52,63 @@ export class JoinedCluster implements AsyncDisposable {
   readonly #options: JoinedOptions;
   readonly #machines: Machine[] = [];
   readonly #log: string[] = [];
-  #folder = '';
+  readonly #name: string;
+  #owned = '';
   #clients = 0;
   token = '';
-  accessKeyId = '';
-  secretAccessKey = '';
+  #keys = { accessKeyId: '', secretAccessKey: '' };
 
-  private constructor(etcd: RunningEtcd, options: JoinedOptions) {
+  private constructor(etcd: RunningEtcd, name: string, options: JoinedOptions) {
     this.#etcd = etcd;
+    this.#name = name;
     this.#options = options;
   }
 
+  /** A new cluster on machines of its own. */
   static async start(etcd: RunningEtcd, options: JoinedOptions = {}): Promise<JoinedCluster> {
-    const cluster = new JoinedCluster(etcd, options);
+    const cluster = new JoinedCluster(etcd, 'test', options);
+    cluster.#owned = await mkdtemp(join(tmpdir(), 'webdfs-joined-'));
+    const count = options.nodes ?? options.seats?.length ?? 3;
+    const words = ['cluster', 'init', '--json', '--nodes', String(count), ...cluster.#where];
+    if (options.replicas !== undefined) words.push('--replicas', String(options.replicas));
+    const said = await mustRun(process.execPath, [...FLAGS, MAIN, ...words], options.environment);
+    cluster.token = (JSON.parse(said) as { token: string }).token;
+    return await cluster.#begin(Array.from({ length: count }, (_, i) => join(cluster.#owned, `machine-${i}`)));
+  }
+
+  /** A cluster that is in etcd already, its nodes on folders that they have. */
+  static async of(
+    etcd: RunningEtcd,
+    { name, token, folders }: { name: string; token: string; folders: readonly string[] },
+  ): Promise<JoinedCluster> {
+    const cluster = new JoinedCluster(etcd, name, {});
+    cluster.token = token;
+    return await cluster.#begin(folders);
+  }
+
+  async #begin(folders: readonly string[]): Promise<this> {
     try {
-      cluster.#folder = await mkdtemp(join(tmpdir(), 'webdfs-joined-'));
-      const count = options.nodes ?? options.seats?.length ?? 3;
-      const words = ['cluster', 'init', '--json', '--nodes', String(count), ...cluster.#where];
-      if (options.replicas !== undefined) words.push('--replicas', String(options.replicas));
-      const said = await mustRun(process.execPath, [...FLAGS, MAIN, ...words], options.environment);
-      const { token, accessKeyId, secretAccessKey } = JSON.parse(said) as Record<string, string>;
-      Object.assign(cluster, { token, accessKeyId, secretAccessKey });
-      for (let i = 0; i < count; i++) {
-        const seat = options.seats?.[i];
-        cluster.#machines.push({
+      for (const [i, data] of folders.entries()) {
+        const seat = this.#options.seats?.[i];
+        this.#machines.push({
           seat: seat ?? { host: '127.0.0.1', command: [] },
           words: seat === undefined ? [] : ['--rack', seat.rack],
-          data: join(cluster.#folder, `machine-${i}`),
+          data,
           port: await freePort(),
           process: undefined,
           ready: undefined,
         });
       }
-      await Promise.all(cluster.#machines.map((_, i) => cluster.startMachine(i)));
-      return cluster;
+      await Promise.all(folders.map((_, i) => this.startMachine(i)));
+      return this;
     } catch (error) {
-      await cluster[Symbol.asyncDispose]();
+      await this[Symbol.asyncDispose]();
       throw error;
     }
   }
 
   get #where(): string[] {
-    return ['--join', this.#etcd.url, '--cluster', NAME];
+    return ['--join', this.#etcd.url, '--cluster', this.#name];
   }
 
   /** Starts a machine that does not run; resolves when its node serves. */
@@ -119,6 +135,8 @@ export class JoinedCluster implements AsyncDisposable {
       }),
     ]);
     machine.ready = JSON.parse(String(line)) as ReadyMember;
+    const { accessKeyId, secretAccessKey } = machine.ready;
+    this.#keys = { accessKeyId, secretAccessKey };
   }
 
   /** What the processes have logged lately. */
@@ -166,17 +184,15 @@ export class JoinedCluster implements AsyncDisposable {
 
   /** A client of one node, the next one at every call, to be disposed of. */
   client(connections = 8, i: number = this.#clients++ % this.#machines.length): S3Client {
-    const { accessKeyId, secretAccessKey } = this;
-    const endpoint = this.endpoints[i]!;
-    return new S3Client({ endpoint, credentials: { accessKeyId, secretAccessKey }, clock: systemClock, connections });
+    return new S3Client({ endpoint: this.endpoints[i]!, credentials: this.#keys, clock: systemClock, connections });
   }
 
   /** Runs the command line against one node. */
   async webdfs(i: number, ...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     return await runProgram(process.execPath, [...FLAGS, MAIN, ...words], {
       WEBDFS_ENDPOINT: this.endpoints[i]!,
-      WEBDFS_ACCESS_KEY_ID: this.accessKeyId,
-      WEBDFS_SECRET_ACCESS_KEY: this.secretAccessKey,
+      WEBDFS_ACCESS_KEY_ID: this.#keys.accessKeyId,
+      WEBDFS_SECRET_ACCESS_KEY: this.#keys.secretAccessKey,
     });
   }
 
@@ -212,6 +228,6 @@ export class JoinedCluster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#machines.map((_, i) => this.stopMachine(i)));
-    if (this.#folder !== '') await rm(this.#folder, { recursive: true, force: true });
+    if (this.#owned !== '') await rm(this.#owned, { recursive: true, force: true });
   }
 }

@@ -27,6 +27,8 @@ export interface NewCluster {
   readonly algorithm?: AlgorithmName;
   /** 12: 4 096 groups. */
   readonly groupBits?: number;
+  /** Name of the secret that its nodes know. */
+  readonly secret?: string;
   /** The label whose values keep copies apart. */
   readonly domain?: 'zone' | 'rack' | 'machine';
 }
@@ -86,6 +88,7 @@ function newMap(options: NewCluster): ClusterMap {
     policies: [{ id: FIRST_POLICY, name: `replicas=${copies}`, copies, minCopies, minCopiesSince: 0 }],
     settled: topologyOf(options, copies, groupBits),
     out: [],
+    ...(options.secret === undefined ? {} : { secret: options.secret }),
   };
 }
 

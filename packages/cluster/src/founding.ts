@@ -102,7 +102,7 @@ export function foundedOf(name: string, { entries }: MapContents): Omit<NewClust
     .toSorted((a, b) => (a.disk < b.disk ? -1 : 1))
     .slice(0, founding.nodes);
   if (joining.length < founding.nodes) return undefined;
-  const { copies, algorithm, groupBits } = founding;
+  const { copies, algorithm, groupBits, secret } = founding;
   const domain = founding.domain ?? widestDomain(joining, copies);
   return {
     name,
@@ -110,6 +110,7 @@ export function foundedOf(name: string, { entries }: MapContents): Omit<NewClust
     copies,
     algorithm,
     groupBits,
+    secret,
     ...(domain === undefined ? {} : { domain }),
   };
 }

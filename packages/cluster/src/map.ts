@@ -25,6 +25,8 @@ export interface ClusterMap {
   readonly target?: Topology;
   /** Nodes written off. */
   readonly out: readonly NodeId[];
+  /** Name of the secret that its nodes know, where joining nodes are to be told that theirs is another. */
+  readonly secret?: string;
   /** The store that the map was in before, when it was taken out. */
   readonly importedFrom?: { readonly era: number; readonly revision: Revision };
 }

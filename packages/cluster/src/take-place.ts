@@ -1,6 +1,6 @@
 import { type Clock, codeOf, type Log, messageOf, type NodeId, type Random, sleep, WebdfsError } from '@webdfs/base';
 import { createCluster } from './create-cluster.ts';
-import { type Founding, foundedOf, type Joining, parseFounding } from './founding.ts';
+import { foundedOf, type Joining, parseFounding } from './founding.ts';
 import { FOUNDING_KEY, joinKey } from './keys.ts';
 import { MapSnapshot } from './map-view.ts';
 import type { Lease, MapContents, MapStore } from './map-store.ts';
@@ -66,6 +66,7 @@ async function look(options: PlaceOptions, lease: { held: Lease | undefined }): 
   const contents = await store.read();
   const view = MapSnapshot.of(contents);
   if (view.founded) {
+    checkSecret(view.map.secret, options);
     const place = placeIn(view, options);
     if (place !== undefined) return place;
     await announce(options, contents, lease);
@@ -76,7 +77,7 @@ async function look(options: PlaceOptions, lease: { held: Lease | undefined }): 
     throw new WebdfsError('NOT_FOUND', `there is no cluster ${name}: make one with "webdfs cluster init"`);
   }
   const founding = parseFounding(text);
-  checkSecret(founding, options);
+  checkSecret(founding.secret, options);
   await announce(options, contents, lease);
   const founded = foundedOf(name, await store.read());
   if (founded === undefined) return `${founding.nodes} nodes to ask for a place`;
@@ -87,8 +88,8 @@ async function look(options: PlaceOptions, lease: { held: Lease | undefined }): 
   return 'the cluster that was just made';
 }
 
-function checkSecret(founding: Founding, { secret, name }: PlaceOptions): void {
-  if (founding.secret === secret) return;
+function checkSecret(known: string | undefined, { secret, name }: PlaceOptions): void {
+  if (known === undefined || known === secret) return;
   throw new WebdfsError('ACCESS_DENIED', `cluster ${name} was made with another token: see "webdfs cluster token"`);
 }
 
