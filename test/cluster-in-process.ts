@@ -23,7 +23,13 @@ import {
   type MapView,
   MemoryMapStore,
 } from '@webdfs/cluster';
-import { type GarbageLimits, type LeftoverLimits, ReplicaNode, type ReplicaParameters } from '@webdfs/replica';
+import {
+  type GarbageLimits,
+  type LeftoverLimits,
+  ReplicaNode,
+  type ReplicaParameters,
+  type ScrubLimits,
+} from '@webdfs/replica';
 import type { Store } from '@webdfs/store';
 import { MemoryNetwork, type Transport } from '@webdfs/wire';
 
@@ -42,6 +48,7 @@ export interface InProcessOptions {
   readonly parameters?: Partial<ReplicaParameters>;
   readonly garbage?: Partial<GarbageLimits>;
   readonly leftovers?: Partial<LeftoverLimits>;
+  readonly scrub?: Partial<ScrubLimits>;
   readonly log?: Log;
 }
 
@@ -104,7 +111,7 @@ export class InProcessCluster implements AsyncDisposable {
 
   /** A node begins, with what its disk holds. */
   async begin(id: NodeId): Promise<RunningNode> {
-    const { parameters, garbage, leftovers, stores } = this.#options;
+    const { parameters, garbage, leftovers, scrub, stores } = this.#options;
     const run = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, run);
     const store = await stores.open(id);
@@ -124,6 +131,7 @@ export class InProcessCluster implements AsyncDisposable {
       ...(parameters && { parameters }),
       ...(garbage && { garbage }),
       ...(leftovers && { leftovers }),
+      ...(scrub && { scrub }),
     });
     const transport = this.#network.open(id, replica.handlers);
     links.set(id, transport);

@@ -1,11 +1,13 @@
 import { type NodeId, SeededRandom, silentLog, systemClock } from '@webdfs/base';
 import { SimulatedDisk } from '@webdfs/base/testing';
-import { MemoryLock, openStore, SortedIndexHouse, type Store } from '@webdfs/store';
+import { MemoryLock, openStore, type RowIndex, type RowIndexHouse, SortedIndexHouse, type Store } from '@webdfs/store';
 import type { StoreHouse } from './cluster-in-process.ts';
 
 /** Real stores on disks in memory; a killed node finds what its disk had when it begins again. */
 export class SimulatedStores implements StoreHouse {
   readonly disks = new Map<NodeId, SimulatedDisk>();
+  /** The indexes as they are below the stores that run. */
+  readonly indexes = new Map<NodeId, RowIndex>();
   readonly #locks = new Map<NodeId, MemoryLock>();
   readonly #seed: number;
   #lives = 0;
@@ -22,7 +24,7 @@ export class SimulatedStores implements StoreHouse {
     const random = new SeededRandom(this.#seed * 31 + Number(node) + 1_000 * this.#lives++);
     return await openStore({
       disk,
-      index: new SortedIndexHouse({ disk, random }),
+      index: this.#watched(node, new SortedIndexHouse({ disk, random })),
       folder: '/data',
       identity: { node: Number(node), cluster: '0'.repeat(32) },
       clock: systemClock,
@@ -31,6 +33,18 @@ export class SimulatedStores implements StoreHouse {
       lock,
       options: { maxVolumeBytes: 4 * 1024 * 1024, ballast: false, reserveBytes: 0 },
     });
+  }
+
+  #watched(node: NodeId, house: RowIndexHouse): RowIndexHouse {
+    return {
+      open: async (path) => {
+        const index = await house.open(path);
+        this.indexes.set(node, index);
+        return index;
+      },
+      remove: (path) => house.remove(path),
+      rename: (source, target) => house.rename(source, target),
+    };
   }
 
   async crash(node: NodeId): Promise<void> {

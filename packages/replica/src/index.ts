@@ -68,6 +68,11 @@ export type {
   WriteRequest,
 } from './requests.ts';
 export type { RepairLimits } from './repair.ts';
+export type { Fault } from './scrub/judgement.ts';
+export { LEAST_PACE, MOST_PACE, type Completion, type Pass } from './scrub/pass.ts';
+export type { ScrubLimits } from './scrub/scrubber.ts';
+export { type Survey, survey } from './scrub/survey.ts';
+export type { Problem, Tally } from './scrub/tally.ts';
 export { ReplicaNode, type ReplicaNodeOptions } from './replica-node.ts';
 export {
   type CatchUpStatus,

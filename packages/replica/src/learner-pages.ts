@@ -53,7 +53,8 @@ function checkServing(host: ReplicaHost, request: PageRequest): void {
   });
 }
 
-async function makePage(host: ReplicaHost, request: PageRequest): Promise<Page> {
+/** A page of what this node has applied of a group, whoever serves it: for a comparison of members. */
+export async function makePage(host: ReplicaHost, request: PageRequest): Promise<Page> {
   const { store } = host;
   // before anything is read: what is missing from the page was missing then, or came later
   const asOf = store.log(request).commit;

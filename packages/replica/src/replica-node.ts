@@ -7,6 +7,8 @@ import type { LearnerLimits } from './learner.ts';
 import type { SourceLimits } from './learner-source.ts';
 import { type LeftoverLimits, Leftovers } from './leftovers.ts';
 import { Repair, type RepairLimits } from './repair.ts';
+import { serveBurial, serveMend } from './scrub/mending.ts';
+import { type ScrubLimits, Scrubber } from './scrub/scrubber.ts';
 import { decodeWriteRequest, encodeWriteAnswer } from './request-codec.ts';
 import { encodeStatusAnswer, type NodeStatus } from './status-codec.ts';
 import { VERB } from './verbs.ts';
@@ -20,10 +22,11 @@ export interface ReplicaNodeOptions extends EngineOptions {
   readonly garbage?: Partial<GarbageLimits>;
   readonly repair?: Partial<RepairLimits>;
   readonly leftovers?: Partial<LeftoverLimits>;
+  readonly scrub?: Partial<ScrubLimits>;
 }
 
 /**
- * All of replication on one node: the engine, catching up, garbage, repair, and the calls that look at this node. Whoever owns a
+ * All of replication on one node: the engine, catching up, garbage, repair, scrub, and the calls that look at this node. Whoever owns a
  * transport hands it `handlers`.
  */
 export class ReplicaNode {
@@ -32,6 +35,7 @@ export class ReplicaNode {
   readonly garbage: Garbage;
   readonly repair: Repair;
   readonly leftovers: Leftovers;
+  readonly scrubber: Scrubber;
   readonly #pid: number;
 
   constructor(options: ReplicaNodeOptions) {
@@ -60,6 +64,7 @@ export class ReplicaNode {
     this.garbage = new Garbage(this.engine, options.garbage);
     this.repair = new Repair(this.engine, options.repair);
     this.leftovers = new Leftovers(this.engine, options.leftovers);
+    this.scrubber = new Scrubber(this.engine, { ...orphansOf(options.garbage), ...options.scrub });
     this.#register();
   }
 
@@ -70,9 +75,11 @@ export class ReplicaNode {
     this.garbage.start();
     this.repair.start();
     this.leftovers.start();
+    this.scrubber.start();
   }
 
   stop(): void {
+    this.scrubber.stop();
     this.leftovers.stop();
     this.repair.stop();
     this.garbage.stop();
@@ -91,12 +98,17 @@ export class ReplicaNode {
   };
 
   #register(): void {
-    const { engine, garbage } = this;
+    const { engine, garbage, scrubber } = this;
     this.catchUp.register((verb, handler) => engine.register(verb, handler));
     engine.register(VERB.WRITE, (message) => this.#write(message));
     engine.register(VERB.NAMED, (message) => garbage.onNamed(message));
     engine.register(VERB.EXAMINE, (message) => garbage.onExamine(message));
     engine.register(VERB.VERIFY, (message, context) => serveVerify(engine.store, message, context.signal));
+    engine.register(VERB.LOOK, (message, context) => scrubber.onLook(message, context));
+    engine.register(VERB.COPIES, (message) => scrubber.onCopies(message));
+    engine.register(VERB.MEND, (message, context) => serveMend(engine, message, context.signal));
+    engine.register(VERB.BURY, (message, context) => serveBurial(engine, message, context.from));
+    engine.register(VERB.SCRUB, (message) => scrubber.onScrub(message));
     engine.register(VERB.STATUS, () => encodeStatusAnswer(this.status()));
   }
 
@@ -137,9 +149,15 @@ export class ReplicaNode {
         ...this.garbage.counters(),
         ...this.repair.counters(),
         ...this.leftovers.counters(),
+        ...this.scrubber.counters(),
       },
     };
   }
+}
+
+/** A block is an orphan for the scrub when it is one for the garbage. */
+function orphansOf(garbage: Partial<GarbageLimits> | undefined): Partial<ScrubLimits> {
+  return garbage?.orphanMs === undefined ? {} : { orphanMs: garbage.orphanMs };
 }
 
 function numbersOf(counts: Readonly<Record<string, unknown>>): Record<string, number> {

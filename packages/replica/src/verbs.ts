@@ -1,6 +1,6 @@
 /**
  * Numbers of the verbs that nodes call each other with. 1–6 come from gateways, 7–12 are replication's own, 13–16 the
- * learners'; other rooms number theirs from 32.
+ * learners', 18–22 the scrub's; other rooms number theirs from 32.
  */
 export const VERB = {
   /** call: `WriteRequest` → `WriteAnswer` */
@@ -37,6 +37,16 @@ export const VERB = {
   FETCH_KEYS: 16,
   /** call, to the primary of blocks' group: look at these blocks, they may be garbage (garbage.ts) */
   EXAMINE: 17,
+  /** call: what this node has of some things, read and verified now, at a pace (scrub/looking.ts) */
+  LOOK: 18,
+  /** call: a page of what this node has applied of a group, whoever serves it */
+  COPIES: 19,
+  /** call: replace a copy by the version that others have (scrub/mending.ts) */
+  MEND: 20,
+  /** call, from the primary: give up a copy of what was deleted */
+  BURY: 21,
+  /** call: begin or go on with a pass that counts all copies; how far this node is (scrub/scrubber.ts) */
+  SCRUB: 22,
 } as const;
 
 /** The first number that rooms above may use. */
