@@ -1,10 +1,11 @@
 export { benchErasure, ERASURE_SAMPLING, type ErasureBenchOptions } from './erasure/erasure-bench.ts';
 export { Histogram } from './object/histogram.ts';
-export { benchObjects, type MeasuredTarget, type ObjectReport, type ObjectRow } from './object/object-bench.ts';
+export { benchObjects, type MeasuredTarget } from './object/object-bench.ts';
+export { OBJECT_COLUMNS, objectCells } from './object/object-report.ts';
 export { usageOf } from './object/process-usage.ts';
 export { CONTESTANTS } from './placement/contestant.ts';
 export { benchPlacement, EXPERIMENTS, USUAL_CONTESTANTS } from './placement/placement-bench.ts';
 export { atMost, BENCH_EXIT, type Check } from './report/check.ts';
-export { exitCodeOfReport, type Report } from './report/report.ts';
+export { cellText, exitCodeOfReport, type Report } from './report/report.ts';
 export { reportText } from './report/terminal-text.ts';
 export { writeReport } from './report/write-report.ts';

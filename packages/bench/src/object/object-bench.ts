@@ -1,6 +1,7 @@
-import { cpus } from 'node:os';
 import type { Clock, Random } from '@webdfs/base';
-import { atMost, BENCH_EXIT, type Check } from '../report/check.ts';
+import { atMost, type Check } from '../report/check.ts';
+import { environmentOf, type Report } from '../report/report.ts';
+import { type ObjectRow, objectReport } from './object-report.ts';
 import { usageOf } from './process-usage.ts';
 import { type Body, bodyOf, S3Load, type S3Target } from './s3-load.ts';
 
@@ -27,31 +28,9 @@ export interface ObjectBenchOptions {
   readonly rounds: number;
   readonly clock: Clock;
   readonly random: Random;
+  /** The words that repeat the run, for the report. */
+  readonly command: string;
   readonly onRow: (row: ObjectRow) => void;
-}
-
-export interface ObjectRow {
-  readonly target: string;
-  readonly operation: 'PUT' | 'GET';
-  readonly size: number;
-  readonly connections: number;
-  readonly operationsPerSecond: number;
-  readonly megabytesPerSecond: number;
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  /** Of all server processes, milliseconds per operation; undefined without pids. */
-  readonly cpuMs: number | undefined;
-  readonly errors: number;
-  readonly firstError: string | undefined;
-}
-
-export interface ObjectReport {
-  readonly machine: { readonly cpu: string; readonly cores: number; readonly node: string };
-  readonly rows: readonly ObjectRow[];
-  readonly checks: readonly Check[];
-  readonly valid: boolean;
-  readonly exitCode: number;
 }
 
 /** CPU per operation against radosgw in the same run, by operation and size. */
@@ -138,7 +117,8 @@ async function warmUp(options: ObjectBenchOptions): Promise<void> {
   }
 }
 
-export async function benchObjects(options: ObjectBenchOptions): Promise<ObjectReport> {
+export async function benchObjects(options: ObjectBenchOptions): Promise<Report> {
+  const environment = environmentOf(options);
   const rows: ObjectRow[] = [];
   await warmUp(options);
   for (const size of options.sizes) {
@@ -166,14 +146,5 @@ export async function benchObjects(options: ObjectBenchOptions): Promise<ObjectR
       }
     }
   }
-  const checks = checksOf(rows, options.targets[0]!.name, 'radosgw');
-  const valid = rows.every((row) => row.errors === 0);
-  const passed = checks.every((check) => check.pass);
-  return {
-    machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.versions.node },
-    rows,
-    checks,
-    valid,
-    exitCode: !valid ? BENCH_EXIT.INVALID : passed ? BENCH_EXIT.PASS : BENCH_EXIT.FAIL,
-  };
+  return objectReport(rows, checksOf(rows, options.targets[0]!.name, 'radosgw'), environment);
 }

@@ -74,6 +74,14 @@ test('a cluster of one’s own goes through the experiments, without the racks t
   assert.equal(exitCodeOfReport(own), 0);
 });
 
+test('a built-in set-up that none of the chosen can place is told of, and the rest goes on', async () => {
+  const run = await benchPlacement({ ...OPTIONS, algorithms: ['original-rush-r'], experiments: ['racks', 'groups'] });
+  assert.deepEqual(
+    run.sections.map(({ prose }) => prose),
+    [['no placement can place Racks.', 'original-rush-r: does not know racks']],
+  );
+});
+
 test('a run in which nobody can place the cluster says why', async () => {
   const cluster = { name: 'narrow.json', subclusters: subclustersOf([1, 1], 2), copies: 3, groupCount: 1024 };
   await assert.rejects(benchPlacement({ ...OPTIONS, algorithms: ['rush-t'], topology: cluster }), {

@@ -102,13 +102,17 @@ class PlacementRun {
   }
 
   #setupSections(results: SetupResults): ReportSection[] {
+    const { setup, refused } = results;
     if (results.results.length === 0) {
-      const reasons = results.refused.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
-      throw new WebdfsError('INVALID', `no placement can place ${results.setup.title}: ${reasons}`);
+      const reasons = refused.map(({ name, reason }) => `${name}: ${reason}`);
+      const what = `no placement can place ${setup.title}`;
+      // a set-up that is built in was not asked for by name
+      if (this.#own !== undefined) throw new WebdfsError('INVALID', `${what}: ${reasons.join('; ')}`);
+      return [{ id: setup.id, title: setup.title, prose: [`${what}.`, ...reasons], charts: [], tables: [] }];
     }
     return [
       distributionSection(results),
-      ...(results.setup.failing.length === 0 ? [] : [failureSection(results)]),
+      ...(setup.failing.length === 0 ? [] : [failureSection(results)]),
       reorganisationSection(results),
     ];
   }

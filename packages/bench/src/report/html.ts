@@ -104,6 +104,7 @@ export function reportHtml(report: Report): string {
     '</head>',
     '<body>',
     `<h1>${escape(report.title)}</h1>`,
+    ...(report.invalid === undefined ? [] : [`<p class="fail">The run is not valid: ${escape(report.invalid)}</p>`]),
     ...report.summary.map((paragraph) => `<p class="summary">${escape(paragraph)}</p>`),
     environmentHtml(report),
     ...(report.checks.length === 0 ? [] : [checksHtml(report)]),

@@ -116,6 +116,13 @@ test('a check that fails is told by the exit code', () => {
   assert.equal(exitCodeOfReport({ ...aReport(), checks: [passing!] }), 0);
 });
 
+test('a run that proves nothing says so everywhere, and ends unlike one that failed', () => {
+  const invalid = { ...aReport(), invalid: 'it <burned>' };
+  assert.equal(exitCodeOfReport(invalid), 2);
+  assert.match(reportText(invalid), /not valid: it <burned>/);
+  assert.match(reportHtml(invalid), /not valid: it &lt;burned&gt;/);
+});
+
 test('a verdict is about the digit, then about noise, then says why', () => {
   assert.equal(verdictOf({ published: 5581, measured: 5581, noise: 0 }), 'reproduced');
   assert.equal(verdictOf({ published: 5581, measured: 5600, noise: 50 }), 'within noise');

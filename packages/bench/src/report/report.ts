@@ -16,6 +16,8 @@ export interface Report {
   readonly sections: readonly ReportSection[];
   /** What the run promises; empty if it only looks. */
   readonly checks: readonly Check[];
+  /** Why the run proves nothing, such as errors on the way. */
+  readonly invalid?: string;
 }
 
 /** Where and how a run was made: what someone needs who wants the same figures again. */
@@ -137,7 +139,8 @@ export function checkTable(checks: readonly Check[]): ReportTable {
   };
 }
 
-/** What a program ends with: 1 if a check fails. */
+/** What a program ends with: 1 if a check fails, 2 if the run proves nothing. */
 export function exitCodeOfReport(report: Report): number {
+  if (report.invalid !== undefined) return BENCH_EXIT.INVALID;
   return report.checks.every((check) => check.pass) ? BENCH_EXIT.PASS : BENCH_EXIT.FAIL;
 }

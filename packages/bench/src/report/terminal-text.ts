@@ -41,6 +41,7 @@ export function reportText(report: Report): string {
     blocks.push(`## ${section.title}`, ...section.prose.map(wrap));
     for (const table of section.tables) blocks.push(`${table.title}\n${tableText(table)}`);
   }
+  if (report.invalid !== undefined) blocks.push(`The run is not valid: ${report.invalid}`);
   if (report.checks.length > 0) blocks.push(`## Checks\n\n${tableText(checkTable(report.checks))}`);
   return blocks.join('\n\n');
 }

@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock, SystemRandom } from '@webdfs/base';
-import { benchObjects, type MeasuredTarget, type ObjectReport, type ObjectRow } from '@webdfs/bench';
+import { benchObjects, cellText, type MeasuredTarget, OBJECT_COLUMNS, objectCells } from '@webdfs/bench';
 import { credentialsFrom, type RunningCluster, startCluster } from '@webdfs/webdfs';
 import { type Arguments, type Command, UsageError } from '../../command.ts';
 import { clusterDefaults } from '../../cluster-defaults.ts';
-import { formatBytes, formatTable, printJson, printLine, type Terminal } from '../../terminal.ts';
+import type { Terminal } from '../../terminal.ts';
+import { outOption, runReport } from './report-run.ts';
 
+const FOLDER = 'object-report';
 const SIZES = [4096, 131_072, 1_048_576, 10_485_760];
 
 /** `name=radosgw,endpoint=http://…,access=…,secret=…,pids=COMMAND`; the command prints the server's process ids. */
@@ -49,36 +51,14 @@ function numbersOf(text: string | undefined, fallback: readonly number[]): numbe
   return numbers;
 }
 
-function rowText(row: ObjectRow): string[] {
-  return [
-    row.operation,
-    formatBytes(row.size),
-    String(row.connections),
-    row.target,
-    row.operationsPerSecond.toFixed(0),
-    row.megabytesPerSecond.toFixed(1),
-    row.p50.toFixed(2),
-    row.p95.toFixed(2),
-    row.p99.toFixed(2),
-    row.cpuMs?.toFixed(3) ?? '-',
-    row.errors === 0 ? '' : `${row.errors} errors: ${row.firstError}`,
-  ];
-}
-
-function reportText(report: ObjectReport): string {
-  const head = ['', 'size', 'conn', 'store', 'op/s', 'MB/s', 'p50 ms', 'p95 ms', 'p99 ms', 'CPU ms/op', ''];
-  const checks = report.checks.map((check) => {
-    const verdict = check.pass ? 'pass' : 'FAIL';
-    return `${verdict}  ${check.name}: ${check.value.toFixed(3)} (limit ${check.limit.toFixed(3)})`;
+/** The words that repeat the run; of other stores only their names, for the rest of their words is secret. */
+function commandOf(args: Arguments, peers: readonly MeasuredTarget[]): string {
+  const given = ['endpoint', 'sizes', 'connections', 'seconds', 'warm-up', 'rounds'].flatMap((name) => {
+    const value = args.text(name);
+    return value === undefined ? [] : [`--${name} ${value}`];
   });
-  return [
-    `${report.machine.cpu}, ${report.machine.cores} cores, Node.js ${report.machine.node}; fsync and signatures on`,
-    '',
-    formatTable(head, report.rows.map(rowText)),
-    '',
-    ...(checks.length === 0 ? ['no gates checked: add --peer name=radosgw,…'] : checks),
-    ...(report.valid ? [] : ['the run is not valid: there were errors']),
-  ].join('\n');
+  const others = peers.map(({ name }) => `--peer name=${name},…`);
+  return ['webdfs bench object', ...given, ...others, ...(args.flag('quick') ? ['--quick'] : [])].join(' ');
 }
 
 async function ownTarget(
@@ -109,20 +89,25 @@ async function measureAll(
   peers: readonly MeasuredTarget[],
 ): Promise<number> {
   const quick = args.flag('quick');
-  const report = await benchObjects({
-    targets: [own, ...peers],
-    sizes: numbersOf(args.text('sizes'), quick ? [4096, 1_048_576] : SIZES),
-    connections: numbersOf(args.text('connections'), quick ? [8] : [8, 32]),
-    seconds: args.count('seconds', quick ? 2 : 6, { least: 1, most: 600 }),
-    warmUpSeconds: args.count('warm-up', quick ? 2 : 15, { least: 1, most: 600 }),
-    rounds: args.count('rounds', quick ? 1 : 3, { least: 1, most: 99 }),
-    clock: systemClock,
-    random: new SystemRandom(),
-    onRow: (row) => terminal.errors.write(`${rowText(row).join('  ')}\n`),
+  return await runReport(args, terminal, {
+    folder: FOLDER,
+    run: async () =>
+      await benchObjects({
+        targets: [own, ...peers],
+        sizes: numbersOf(args.text('sizes'), quick ? [4096, 1_048_576] : SIZES),
+        connections: numbersOf(args.text('connections'), quick ? [8] : [8, 32]),
+        seconds: args.count('seconds', quick ? 2 : 6, { least: 1, most: 600 }),
+        warmUpSeconds: args.count('warm-up', quick ? 2 : 15, { least: 1, most: 600 }),
+        rounds: args.count('rounds', quick ? 1 : 3, { least: 1, most: 99 }),
+        clock: systemClock,
+        random: new SystemRandom(),
+        command: commandOf(args, peers),
+        onRow: (row) => {
+          const cells = objectCells(row).map((cell, i) => cellText(cell, OBJECT_COLUMNS[i]!));
+          terminal.errors.write(`${cells.join('  ')}\n`);
+        },
+      }),
   });
-  if (terminal.json) printJson(terminal, report);
-  else printLine(terminal, reportText(report));
-  return report.exitCode;
 }
 
 export const benchObject: Command = {
@@ -148,6 +133,7 @@ export const benchObject: Command = {
     'warm-up': { type: 'string', value: 'N', about: 'seconds before the first measurement' },
     rounds: { type: 'string', value: 'N', about: 'rounds; the middle one counts' },
     data: { type: 'string', value: 'FOLDER', about: 'where the temporary cluster lies: choose the disk to measure' },
+    out: outOption(FOLDER),
     quick: { type: 'boolean', about: 'few and short measurements, to see that it works' },
   },
   async run(args, terminal) {
