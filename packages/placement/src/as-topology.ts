@@ -34,7 +34,9 @@ function checkNumbers(fields: Fields, entry: string, names: readonly string[]): 
 
 function checkShape(value: unknown): void {
   const topology = fieldsOf(value, 'as a whole');
-  if (typeof topology['algorithm'] !== 'string') refuse('algorithm', 'is not a name');
+  for (const name of ['algorithm', 'domain']) {
+    if (typeof (topology[name] ?? '') !== 'string') refuse(name, 'is not a name');
+  }
   checkNumbers(topology, '', ['version', 'seed', 'copies']);
   for (const [i, entry] of listOf(topology['subclusters'], 'subclusters').entries()) {
     const subcluster = fieldsOf(entry, `subclusters[${i}]`);
