@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ export interface RunningEtcdOptions {
   readonly seats?: readonly Seat[];
   /** Further arguments of every member. */
   readonly arguments?: readonly string[];
-  /** Clients speak TLS. */
+  /** Clients speak TLS; each member makes its own certificate. */
   readonly tls?: boolean;
 }
 
@@ -84,6 +84,7 @@ export class RunningEtcd implements AsyncDisposable {
         `--listen-peer-urls=${peerOf(i)}`,
         `--initial-advertise-peer-urls=${peerOf(i)}`,
         `--initial-cluster=${initial}`,
+        ...(tls ? ['--auto-tls'] : []),
         ...(options.arguments ?? []),
       ];
       return { seat: seatOf(i), words, clientPort: ports[2 * i]!, process: undefined };
@@ -110,6 +111,11 @@ export class RunningEtcd implements AsyncDisposable {
   /** As the command line takes it. */
   get url(): string {
     return `${this.#tls ? 'etcds' : 'etcd'}://${this.hosts.join(',')}`;
+  }
+
+  /** The certificate of a member that speaks TLS, in PEM; it has signed itself. */
+  async certificate(i: number): Promise<string> {
+    return await readFile(join(this.#folder, `m${i}`, 'fixtures', 'client', 'cert.pem'), 'utf8');
   }
 
   #spawn(i: number): void {
