@@ -16,7 +16,8 @@ import { everyKey, randomKeys, withKeys } from './original/random-names.ts';
 import { type Subclusters, subclustersOf } from './layout.ts';
 import { balanceOf, type Counts, loadsOf, optimumOf, partnersOf, type Placed } from './placed.ts';
 import { foundingSetup } from './setups.ts';
-import { type Spread, spreadOf, Trial } from './trials.ts';
+import { type Spread, spreadOf } from './spread.ts';
+import { Trial } from './trials.ts';
 
 /** A published figure beside what comes out here. */
 export interface Finding {

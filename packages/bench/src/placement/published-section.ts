@@ -1,8 +1,8 @@
 import { type Column, numberColumn, type ReportSection, type ReportTable, textColumn } from '../report/report.ts';
-import { verdictOf } from '../report/verdict.ts';
 import { compareText, type DiskFinding, type Finding, type ServerRow, sumOf } from './published-comparison.ts';
-import { PUBLISHED_PARTNERS_RUSH_R, PUBLISHED_RUSH_P, PUBLISHED_RUSH_R } from './original/published.ts';
+import { PUBLISHED_PARTNERS_RUSH_R } from './original/published.ts';
 import type { SetupResults } from './setup-results.ts';
+import { compareToday } from './today-comparison.ts';
 
 const VERDICT: Column = { title: 'verdict', kind: 'verdict' };
 
@@ -65,70 +65,6 @@ function verdictTable(id: string, title: string, who: string, findings: readonly
       finding.verdict,
     ]),
   };
-}
-
-/** Half of what P2 to P6 of the placement tests grant is a standard deviation of both counts; see docs/benchmarks.md. */
-const TODAY: readonly {
-  readonly change: string;
-  readonly figure: string;
-  readonly published: number;
-  readonly noise: number;
-}[] = [
-  { change: 'add-8', figure: 'RUSH_R: add 5 disks of weight 8', published: sumOf(PUBLISHED_RUSH_R.add), noise: 250 },
-  {
-    change: 'drain',
-    figure: 'RUSH_R: first sub-cluster to weight 0',
-    published: sumOf(PUBLISHED_RUSH_R.drain),
-    noise: 230,
-  },
-  {
-    change: 'reweight',
-    figure: 'RUSH_R: second sub-cluster 2 to 4',
-    published: sumOf(PUBLISHED_RUSH_R.reweight),
-    noise: 220,
-  },
-  { change: 'remove-1', figure: 'RUSH_R: disk 1 removed', published: sumOf(PUBLISHED_RUSH_R['remove-1']), noise: 170 },
-];
-
-const TODAY_RUSH_P = [
-  { change: 'add-8', figure: 'RUSH_P: add 5 disks of weight 8', published: sumOf(PUBLISHED_RUSH_P.add), noise: 250 },
-  { change: 'drop', figure: 'RUSH_P: first sub-cluster dropped', published: sumOf(PUBLISHED_RUSH_P.drop), noise: 350 },
-  {
-    change: 'remove-15',
-    figure: 'RUSH_P: disk 15 removed',
-    published: sumOf(PUBLISHED_RUSH_P['remove-15']),
-    noise: 300,
-  },
-] as const;
-
-const BECAUSE: Readonly<Record<string, string>> = {
-  'rush-r': 'nodes inside a sub-cluster are chosen by rendezvous, where a shuffle of fewer nodes goes another way',
-  'rush-r-shuffle': 'of something we do not know',
-  'rush-p': 'sub-clusters and nodes are told by their ids, not by their places, and one prime is above them all',
-};
-
-/** Today's RUSH in the experiments of 2009: by other hashes of other names, so only noise may part them. */
-function compareToday({ results }: SetupResults): Finding[] {
-  return results.flatMap((result) => {
-    const figures = result.name === 'rush-p' ? TODAY_RUSH_P : TODAY;
-    const because = BECAUSE[result.name];
-    if (because === undefined) return [];
-    return figures.flatMap(({ change, figure, published, noise }): Finding[] => {
-      const move = result.moves.get(change);
-      if (move === undefined || typeof move === 'string') return [];
-      const measured = result.name === 'rush-p' ? move.ranks.mean : move.moved.mean;
-      return [
-        {
-          figure,
-          who: result.name,
-          published,
-          measured,
-          noise,
-          verdict: verdictOf({ published, measured, noise, because }),
-        },
-      ];
-    });
-  });
 }
 
 export interface PublishedFindings {

@@ -2,15 +2,8 @@ import type { NodeId } from '@webdfs/base';
 import type { Contestant } from './contestant.ts';
 import { loadsOf } from './placed.ts';
 import type { Setup } from './setups.ts';
-import {
-  type ChangeTrial,
-  partnerRatios,
-  type Spread,
-  spreadOf,
-  type StillTrial,
-  stillTrial,
-  Trial,
-} from './trials.ts';
+import { type Spread, spreadOf } from './spread.ts';
+import { type ChangeTrial, partnerRatios, type StillTrial, stillTrial, Trial } from './trials.ts';
 
 /** What a contestant did in a set-up, over all seeds. */
 export interface SetupResult {

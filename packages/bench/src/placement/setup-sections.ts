@@ -281,6 +281,15 @@ export function reorganisationSection(results: SetupResults): ReportSection {
     tables: [
       changeTable(results, { id: 'factors', title: 'Moved / optimum', digits: 2 }, factorOf),
       changeTable(results, { id: 'moved', title: 'Moved copies', digits: 0 }, (move) => move.moved.mean),
+      ...(results.seeds.length < 2
+        ? []
+        : [
+            changeTable(
+              results,
+              { id: 'deviation', title: 'Standard deviation of moved copies over the seeds', digits: 1 },
+              (move) => move.moved.deviation,
+            ),
+          ]),
       changeTable(results, { id: 'astray', title: 'Of these, astray', digits: 0 }, (move) => move.astray.mean),
       changeTable(results, { id: 'ranks', title: 'Changed ranks', digits: 0 }, (move) => move.ranks.mean),
     ],

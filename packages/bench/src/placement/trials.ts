@@ -16,20 +16,7 @@ import {
 import { nodesOf, type Subclusters } from './layout.ts';
 import type { Change, Setup } from './setups.ts';
 
-/** What one contestant did under one seed. */
-
-/** Mean and standard deviation over seeds. */
-export interface Spread {
-  readonly mean: number;
-  readonly deviation: number;
-}
-
-export function spreadOf(values: readonly number[]): Spread {
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  return { mean, deviation: values.length < 2 ? 0 : Math.sqrt(squares / (values.length - 1)) };
-}
-
+/** What a change did under one seed. */
 export interface ChangeTrial {
   readonly change: Change;
   readonly moved: number;

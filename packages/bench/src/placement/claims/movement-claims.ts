@@ -1,7 +1,7 @@
 import { atMost, type Check } from '../../report/check.ts';
 import { biasByWeight, type Counts, sharedRackShare } from '../placed.ts';
 import { foundingSetup, rackSetup } from '../setups.ts';
-import { spreadOf } from '../trials.ts';
+import { spreadOf } from '../spread.ts';
 import { type ClaimSizes, near, none, TrialShelf, worst } from './claim.ts';
 
 /** Copies at nodes `first` to `last`. */
