@@ -265,31 +265,22 @@ test('between machines: links are encrypted, and a node with another token stays
 
   const node = cluster.nodeOf(2);
   await cluster.stopMachine(2);
+  const inEtcd = ['--join', etcd.url, '--cluster'];
   const stranger = await mustRun(process.execPath, [
     ...FLAGS,
     MAIN,
     'cluster',
     'init',
     '--json',
-    '--nodes',
-    '1',
-    '--join',
-    etcd.url,
-    '--cluster',
+    ...inEtcd,
     'strangers',
   ]);
   const { token } = JSON.parse(stranger) as { token: string };
+  const listen = ['--listen', `127.0.0.1:${await freePort()}`, '--peers', '127.0.0.1:0'];
+  const data = ['--data', join(cluster.folderOf(2), 'strange')];
   const { code, stderr } = await runProgram(
     process.execPath,
-    [
-      ...FLAGS,
-      MAIN,
-      'node',
-      ...['--join', etcd.url, '--cluster', 'test', '--id', String(node)],
-      ...['--listen', `127.0.0.1:${await freePort()}`, '--peers', '127.0.0.1:0'],
-      '--data',
-      join(cluster.folderOf(2), 'strange'),
-    ],
+    [...FLAGS, MAIN, 'node', ...inEtcd, 'test', '--id', String(node), ...listen, ...data],
     { WEBDFS_TOKEN: token },
     { timeoutMs: 60_000 },
   );
