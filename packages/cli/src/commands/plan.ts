@@ -100,8 +100,10 @@ async function targetOf(
   const path = args.text('to');
   const { topology, groupBits, capacities } = present;
   if (path === undefined) {
-    const options = { groupBits, keepFactors: args.flag('keep-factors') };
-    return { after: changes.length === 0 ? topology : changeTopology(topology, changes, options), capacities };
+    const balance = args.flag('balance');
+    const options = { groupBits, keepFactors: args.flag('keep-factors') || changes.length === 0, balance };
+    const changed = changes.length > 0 || balance;
+    return { after: changed ? changeTopology(topology, changes, options) : topology, capacities };
   }
   if (changes.length > 0) throw new UsageError('name changes, or the whole with --to, not both');
   const target = await readTopologyFile(path);
@@ -144,6 +146,7 @@ Ends with 1 if there would be too few nodes or too little room, else with 0.`,
     topology: { type: 'string', value: 'FILE', about: 'the cluster as a file describes it (default: a running one)' },
     to: { type: 'string', value: 'FILE', about: 'what it is to become, instead of changes' },
     'keep-factors': { type: 'boolean', about: 'leave calibration as it is: less moves, loads are less true to weight' },
+    balance: { type: 'boolean', about: 'with pins that bring the fullest node within 2 % of its share' },
     ...REMOTE_OPTIONS,
   },
   async run(args, terminal) {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { algorithmOf, publishTopology } from '../algorithms.ts';
+import { algorithmOf } from '../algorithms.ts';
+import { publishTopology } from '../publish.ts';
 import { seedOf } from '../conformance.ts';
 import { placeableNodes } from '../domains.ts';
 import type { NodeId } from '../ids.ts';
@@ -263,6 +264,9 @@ test('movement that the weights do not ask for has its reason told', () => {
   for (const [change, reason] of reasons) {
     assert.match(planOf(before, change).warnings.find(({ code }) => code === 'much-movement')!.message, reason);
   }
+  const after = changeTopology(before, [], { groupBits: GROUP_BITS, balance: true });
+  const leveled = planChange({ before, after, groupBits: GROUP_BITS }).warnings;
+  assert.ok(leveled.some(({ message }) => message.endsWith('pins level what chance left uneven')));
 });
 
 test('a node without room for what it would get is named', () => {
@@ -299,15 +303,34 @@ test('factors that are kept move less; made anew they fit what is there', () => 
   assert.ok(kept.plan.movement.flows.every(({ from }) => from! <= 8 || from === 24));
 });
 
-test('pins stay with their nodes and go with them', () => {
-  const pins = [
-    { group: 1, from: 1, to: 7 },
-    { group: 2, from: 2, to: 8 },
-  ] as unknown as Topology['pins'] & object;
-  const before = { ...foundingTopology('wrd', 1), pins };
-  const after = changeTopology(before, [{ type: 'remove', nodes: ids(1) }], { groupBits: GROUP_BITS });
-  assert.deepEqual(after.pins, pins.slice(1));
-  assert.ok(codesOf(planChange({ before, after, groupBits: GROUP_BITS })).includes('lost-pins'));
+test('of earlier pins those that still help stay, the others go and are counted', () => {
+  const unpinned = published(foundingTopology('wrd', 1));
+  const before = changeTopology(unpinned, [], { groupBits: GROUP_BITS, balance: true });
+  assert.ok(before.pins!.length > 20);
+  assert.deepEqual(changeTopology(before, [], { groupBits: GROUP_BITS }).pins, before.pins);
+  const after = changeTopology(before, [{ type: 'remove', nodes: ids(1) }], {
+    groupBits: GROUP_BITS,
+    keepFactors: true,
+  });
+  assert.ok(after.pins!.length > 0);
+  assert.ok(after.pins!.length < before.pins!.length);
+  const named = new Set(before.pins!.map((pin) => JSON.stringify(pin)));
+  assert.ok(after.pins!.every((pin) => named.has(JSON.stringify(pin)) && pin.from !== 1 && pin.to !== 1));
+  const [lost] = planChange({ before, after, groupBits: GROUP_BITS }).warnings.filter(
+    ({ code }) => code === 'lost-pins',
+  );
+  assert.ok(lost!.message.startsWith(`${before.pins!.length - after.pins!.length} of ${before.pins!.length} pins go`));
+});
+
+test('a plan with balance leaves no node more than 2 % above its share', () => {
+  const before = published(foundingTopology('wrd', 1));
+  const changes: TopologyChange[] = [{ type: 'add-subcluster', count: 5, weight: 8 * UNIT_WEIGHT, labels: {} }];
+  const after = changeTopology(before, changes, { groupBits: GROUP_BITS, balance: true });
+  const plan = planChange({ before, after, groupBits: GROUP_BITS });
+  assert.ok(plan.before.balance!.fullest.ofShare > 1.02);
+  assert.ok(plan.after.balance!.fullest.ofShare <= 1.0201, `${plan.after.balance!.fullest.ofShare}`);
+  assert.equal(plan.before.pins, 0);
+  assert.ok(plan.after.pins > 0 && plan.ofLeast! < 1.05);
 });
 
 test('changes are made one after the other, and what they name must be there', () => {

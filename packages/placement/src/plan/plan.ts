@@ -4,7 +4,7 @@ import { domainOf, placeableNodes } from '../domains.ts';
 import type { NodeId } from '../ids.ts';
 import { PlacementError } from '../placement-error.ts';
 import { compilePlacement, type PlacementTable } from '../placement-table.ts';
-import type { Topology, Weight } from '../topology.ts';
+import type { DomainLabel, Topology, Weight } from '../topology.ts';
 import { validateTopology } from '../validate.ts';
 import { type Balance, balanceOf, loadsOf, type NodeLoad } from './load.ts';
 import { type GroupBytes, type Movement, movementBetween } from './movement.ts';
@@ -38,7 +38,9 @@ export interface NodePlan {
 export interface Standing {
   readonly algorithm: string;
   readonly copies: number;
+  /** Those with weight. */
   readonly nodes: number;
+  readonly pins: number;
   readonly balance: Balance | undefined;
   /** Of each kind of domain that either topology knows, outermost first. */
   readonly spread: readonly Spread[];
@@ -59,7 +61,7 @@ export interface PlacementPlan {
   readonly warnings: readonly PlanWarning[];
 }
 
-/** Copies of all groups that each node should hold, before and after, and what of it is new. */
+/** What nodes should hold afterwards beyond what they should hold before, in copies of all groups. */
 function leastCopies(before: Topology, after: Topology, groups: number): number {
   const old = fairShares(before);
   let sum = 0;
@@ -68,12 +70,17 @@ function leastCopies(before: Topology, after: Topology, groups: number): number 
   return Math.round(sum * groups * 1e6) / 1e6;
 }
 
-function nodePlans(before: PlacementTable, after: PlacementTable, groupBytes: GroupBytes): NodePlan[] {
-  const loads = { before: loadsOf(before, groupBytes), after: loadsOf(after, groupBytes) };
+/** A table and what it makes each node hold. */
+interface Side {
+  readonly table: PlacementTable;
+  readonly loads: ReadonlyMap<NodeId, NodeLoad>;
+}
+
+function nodePlans(before: Side, after: Side): NodePlan[] {
   const weights = new Map<NodeId, { before: Weight | undefined; after: Weight | undefined }>();
   const places = new Map<NodeId, { subcluster: number; domain: string }>();
   for (const side of ['before', 'after'] as const) {
-    const { topology } = side === 'before' ? before : after;
+    const { topology } = (side === 'before' ? before : after).table;
     for (const { id: subcluster, nodes } of topology.subclusters) {
       for (const node of nodes) {
         weights.set(node.id, { before: undefined, after: undefined, ...weights.get(node.id), [side]: node.weight });
@@ -87,21 +94,19 @@ function nodePlans(before: PlacementTable, after: PlacementTable, groupBytes: Gr
       node,
       ...places.get(node)!,
       weight,
-      before: loads.before.get(node),
-      after: loads.after.get(node),
+      before: before.loads.get(node),
+      after: after.loads.get(node),
     }));
 }
 
-function standingOf(
-  table: PlacementTable,
-  groupBytes: GroupBytes,
-  labels: Standing['spread'][number]['label'][],
-): Standing {
+function standingOf({ table, loads }: Side, labels: readonly DomainLabel[]): Standing {
+  const { topology } = table;
   return {
-    algorithm: table.topology.algorithm,
-    copies: table.topology.copies,
-    nodes: placeableNodes(table.topology).length,
-    balance: balanceOf(table, loadsOf(table, groupBytes)),
+    algorithm: topology.algorithm,
+    copies: topology.copies,
+    nodes: placeableNodes(topology).length,
+    pins: topology.pins?.length ?? 0,
+    balance: balanceOf(table, loads),
     spread: labels.map((label) => spreadOf(table, label)),
   };
 }
@@ -141,14 +146,15 @@ export function planChange(input: PlanInput): PlacementPlan {
   const least = leastCopies(before, after, groups);
   const known = [...labelsOf(before), ...labelsOf(after)];
   const labels = DOMAIN_LABELS.filter((label) => known.includes(label));
+  const sides = [old, next].map((table): Side => ({ table, loads: loadsOf(table, groupBytes) })) as [Side, Side];
   const plan: PlacementPlan = {
     groups,
     movement,
     least,
     ofLeast: least < 1 ? undefined : movement.copies / least,
-    before: standingOf(old, groupBytes, labels),
-    after: standingOf(next, groupBytes, labels),
-    nodes: nodePlans(old, next, groupBytes),
+    before: standingOf(sides[0], labels),
+    after: standingOf(sides[1], labels),
+    nodes: nodePlans(...sides),
     warnings: [],
   };
   return { ...plan, warnings: warningsOf(plan, { before, after, groups, capacities }) };

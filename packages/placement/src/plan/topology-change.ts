@@ -1,5 +1,7 @@
-import { algorithmOf, publishTopology } from '../algorithms.ts';
-import { domainOf } from '../domains.ts';
+import { algorithmOf } from '../algorithms.ts';
+import { publishTopology } from '../publish.ts';
+import { balancePins } from '../balance-pins.ts';
+import { domainOf, placeableNodes } from '../domains.ts';
 import type { NodeId } from '../ids.ts';
 import { PlacementError } from '../placement-error.ts';
 import {
@@ -184,6 +186,8 @@ export interface ChangeOptions {
    * more moves, most of all with few domains.
    */
   readonly keepFactors?: boolean;
+  /** Add pins that bring the fullest node within 2 % of its share. Without it, earlier pins that help no more go. */
+  readonly balance?: boolean;
 }
 
 /** The factors that were, of the domains that are. */
@@ -194,23 +198,36 @@ function keptFactors(before: Topology, after: Topology): Topology {
   return kept.length === 0 ? plain : { ...plain, factors: Object.fromEntries(kept) };
 }
 
+/** With the pins that still help, and with those that balance asks for. */
+function withPins(topology: Topology, { groupBits, balance = false }: ChangeOptions): Topology {
+  if ((!balance && topology.pins === undefined) || placeableNodes(topology).length === 0) return topology;
+  const { pins: _, ...rest } = topology;
+  const { pins, added } = balancePins(topology, { groupBits });
+  const kept = balance ? pins : pins.filter((pin) => !added.includes(pin));
+  return kept.length === 0 ? rest : { ...rest, pins: kept };
+}
+
 /**
- * The topology after some changes, one after the other, as it would be published: factors and tables are made anew, pins of
- * nodes that left are gone. What it amounts to is for `validateTopology` and `planChange` to say.
+ * The topology after some changes, one after the other, as it would be published: factors and tables are made anew, pins that
+ * help no more are gone. What it amounts to is for `validateTopology` and `planChange` to say.
  *
  * @throws PlacementError INVALID if a change names what is not there, BAD_CONFIG
  */
 export function changeTopology(
   topology: Topology,
   changes: readonly TopologyChange[],
-  { groupBits, keepFactors = false }: ChangeOptions,
+  options: ChangeOptions,
 ): Topology {
+  const { groupBits, keepFactors = false } = options;
   let changed = topology;
   for (const change of changes) changed = applyChange(changed, change);
   const ids = new Set(changed.subclusters.flatMap(({ nodes }) => nodes.map(({ id }) => id)));
   const { pins, ...rest } = changed;
   const kept = pins?.filter(({ from, to }) => ids.has(from) && ids.has(to)) ?? [];
   const whole: Topology = { ...rest, ...(kept.length === 0 ? {} : { pins: kept }) };
-  if (keepFactors && algorithmOf(whole).supports.stores === 'factors') return keptFactors(topology, whole);
-  return publishTopology(whole, { groupBits, before: topology });
+  const published =
+    keepFactors && algorithmOf(whole).supports.stores === 'factors'
+      ? keptFactors(topology, whole)
+      : publishTopology(whole, { groupBits, before: topology });
+  return withPins(published, options);
 }

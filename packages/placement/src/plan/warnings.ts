@@ -3,7 +3,7 @@ import { domainOf, placeableNodes, withoutDomains } from '../domains.ts';
 import { fairShares } from '../fair-shares.ts';
 import type { NodeId } from '../ids.ts';
 import { weightShares } from '../moves.ts';
-import type { Topology } from '../topology.ts';
+import type { Pin, Topology } from '../topology.ts';
 import { validateTopology } from '../validate.ts';
 import type { PlacementPlan } from './plan.ts';
 
@@ -117,7 +117,8 @@ function reasonOf(before: Topology, after: Topology): string {
     return `${after.algorithm} places groups otherwise than ${before.algorithm}`;
   if (before.seed !== after.seed) return 'another seed places all groups anew';
   if (before.domain !== after.domain) return 'other domains are kept apart';
-  if (algorithmOf(after).supports.stores === 'factors' && after.factors !== undefined) {
+  if ((after.pins?.length ?? 0) > (before.pins?.length ?? 0)) return 'pins level what chance left uneven';
+  if (JSON.stringify(before.factors) !== JSON.stringify(after.factors)) {
     return 'calibration factors made anew shift every domain, those that are kept would move less';
   }
   return `that is ${after.algorithm}'s way with this change`;
@@ -144,9 +145,12 @@ function roomWarnings(plan: PlacementPlan, capacities: ReadonlyMap<NodeId, numbe
 }
 
 function pinWarnings(before: Topology, after: Topology): PlanWarning[] {
-  const lost = (before.pins?.length ?? 0) - (after.pins?.length ?? 0);
-  if (lost <= 0) return [];
-  return [{ code: 'lost-pins', message: `${lost} pins name a node that leaves, and go with it` }];
+  const keyOf = (pin: Pin): string => `${pin.group} ${pin.from} ${pin.to}`;
+  const kept = new Set((after.pins ?? []).map(keyOf));
+  const lost = (before.pins ?? []).filter((pin) => !kept.has(keyOf(pin))).length;
+  if (lost === 0) return [];
+  const message = `${lost} of ${before.pins!.length} pins go: their nodes leave or lose their weight, or they help no more`;
+  return [{ code: 'lost-pins', message }];
 }
 
 function removalWarnings(plan: PlacementPlan): PlanWarning[] {
