@@ -33,6 +33,8 @@ export interface WorkloadOptions {
   readonly seed: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Awaited when the clients have stopped, before the last reads: whoever makes trouble is to stop. */
+  readonly whenWorkEnds?: () => Promise<void>;
 }
 
 /** What a client met that no order of operations explains. */
@@ -94,6 +96,7 @@ class Workload {
       while (clock.monotonic() < until && !signal.aborted) await this.#act(client, subject);
     });
     await Promise.all(work);
+    await this.#options.whenWorkEnds?.();
     if (!signal.aborted) await this.#lastReads(clients);
     const operations = this.#history.operations();
     return { operations, odd: this.#odd, errors: this.#errors, longestPauseMs: this.#longestPauseMs };
