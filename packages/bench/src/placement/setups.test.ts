@@ -41,6 +41,19 @@ test('the changes of a cluster of one sub-cluster leave nodes to place on', () =
   assert.equal(nodesOf(alone.changes[0]!.after).length, 10);
 });
 
+test('nodes that are added stand in a rack of their own where a sub-cluster is a rack, else in the racks there are', () => {
+  const racksOf = (subclusters: Setup['subclusters']): (string | undefined)[] => {
+    const setup = setupOf({ name: 'racks', subclusters, copies: 2, groupCount: 64, domain: 'rack' });
+    return setup.changes[0]!.after.at(-1)!.nodes.map(({ labels }) => labels.rack);
+  };
+  assert.deepEqual(racksOf(subclustersOf([1, 1], 2)), ['next to rack-2', 'next to rack-2']);
+  const mixed = subclustersOf([1], 2).map(({ id, nodes }) => ({
+    id,
+    nodes: nodes.map((node) => ({ ...node, labels: { rack: `r${node.id}` } })),
+  }));
+  assert.deepEqual(racksOf(mixed), ['r1', 'r2']);
+});
+
 test('what has no weight is neither failed nor drained again', () => {
   const [old, young] = subclustersOf([2, 2], 4);
   const drained = { ...old!, nodes: old!.nodes.map((node) => ({ ...node, weight: 0 })) };

@@ -1,4 +1,5 @@
 import { asNodeId, type NodeId } from '@webdfs/base';
+import type { TopologyNode } from '@webdfs/placement';
 import type { Task } from './contestant.ts';
 import {
   dropNode,
@@ -90,6 +91,18 @@ export function rackSetup(groupCount: number): Setup {
   };
 }
 
+/** As many nodes of twice the weight: in a rack of their own where the given ones share one, else beside them. */
+function successorsOf(nodes: readonly TopologyNode[], first: NodeId, domain: Setup['domain']): TopologyNode[] {
+  const places = new Set(nodes.map((node) => (domain === undefined ? undefined : node.labels[domain])));
+  const [place] = places;
+  const own = domain !== undefined && place !== undefined && places.size === 1 ? { [domain]: `next to ${place}` } : {};
+  return nodes.map((node, i) => ({
+    id: asNodeId(first + i),
+    weight: node.weight * 2,
+    labels: { ...node.labels, ...own },
+  }));
+}
+
 /** The changes of 2009, for any cluster: what they touch is its oldest, its middle and its newest sub-cluster with weight. */
 export function setupOf(cluster: Omit<Task, 'seed'> & { name: string }): Setup {
   const { name, ...task } = cluster;
@@ -103,7 +116,7 @@ export function setupOf(cluster: Omit<Task, 'seed'> & { name: string }): Setup {
   const ids = nodesOf(base).map((node): number => node.id);
   const next = asNodeId(Math.max(...ids) + 1);
   const nextSubcluster = Math.max(...base.map(({ id }) => id)) + 1;
-  const twice = newest.nodes.map((node, i) => ({ id: asNodeId(next + i), weight: node.weight * 2, labels: {} }));
+  const twice = successorsOf(newest.nodes, next, task.domain);
   const to = (id: string, title: string, after: Subclusters): Change => ({ id, title, before: base, after });
   const several = live.length > 1;
   const [first, last] = [oldest.nodes[0]!.id, newest.nodes.at(-1)!.id];

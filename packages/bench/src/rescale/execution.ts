@@ -33,9 +33,7 @@ export class Execution {
   constructor(dispatch: Dispatch, nodes: readonly NodeId[], around: Surroundings) {
     this.#dispatch = dispatch;
     this.#around = around;
-    this.figures = new Map(
-      nodes.map((node) => [node, { received: 0, sent: 0, read: 0, written: 0, finishedAt: 0 }]),
-    );
+    this.figures = new Map(nodes.map((node) => [node, { received: 0, sent: 0, read: 0, written: 0, finishedAt: 0 }]));
   }
 
   start(): void {

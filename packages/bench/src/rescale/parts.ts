@@ -79,7 +79,11 @@ export interface Storage {
 export interface Network {
   /** Carries a receiver's wish to the node that serves it. */
   ask(transfer: Transfer, arrived: () => void): void;
-  send(transfer: Transfer, payload: Uint8Array, on: { sent: () => void; received: (payload: Uint8Array) => void }): void;
+  send(
+    transfer: Transfer,
+    payload: Uint8Array,
+    on: { sent: () => void; received: (payload: Uint8Array) => void },
+  ): void;
 }
 
 /** What a validator saw of one placement. */

@@ -22,7 +22,9 @@ export function evenOut({ chosen, candidates, nodes }: Choices, random: SeededRa
     const most = nodes.reduce((a, b) => (count(b) > count(a) ? b : a));
     if (count(least) >= floor && count(most) <= ceiling) return;
     const [from, to] =
-      count(most) > ceiling ? [most, anyBelow(nodes, count, ceiling, random)] : [anyAbove(nodes, count, floor, random), least];
+      count(most) > ceiling
+        ? [most, anyBelow(nodes, count, ceiling, random)]
+        : [anyAbove(nodes, count, floor, random), least];
     const held = files.get(from)!;
     const at = random.below(held.length);
     const file = held[at]!;

@@ -59,9 +59,7 @@ function distribution(name: string, evened: boolean): DataDistributionGenerator 
       const final = grows ? grown(holders, membership, random, even) : shrunk(holders, membership, random, even);
       const nodes: readonly NodeId[] = grows ? after : before;
       const ids = (list: readonly number[]): NodeId[] => list.map((node) => nodes[node]!);
-      return sizes.map(
-        (bytes, file): PlacedFile => ({ bytes, before: ids(holders[file]!), after: ids(final[file]!) }),
-      );
+      return sizes.map((bytes, file): PlacedFile => ({ bytes, before: ids(holders[file]!), after: ids(final[file]!) }));
     },
   };
 }

@@ -5,15 +5,13 @@ import type { DataTransferScheduler, PlacedFile, ScheduleInput } from '../parts.
 /** What must be copied, as parcels; files that stay where they are among them. */
 export function parcelsOf({ files, membership }: ScheduleInput): Parcel[] {
   const staying = new Set(membership.after);
-  return files.map(
-    ({ bytes, before, after }: PlacedFile, id): Parcel => ({
-      id,
-      bytes,
-      holders: before,
-      receivers: after.filter((node) => !before.includes(node)),
-      safeCopies: before.filter((node) => staying.has(node)).length,
-    }),
-  );
+  return files.map(({ bytes, before, after }: PlacedFile, id): Parcel => ({
+    id,
+    bytes,
+    holders: before,
+    receivers: after.filter((node) => !before.includes(node)),
+    safeCopies: before.filter((node) => staying.has(node)).length,
+  }));
 }
 
 /** WebDFS's own plan. */
