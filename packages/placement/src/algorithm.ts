@@ -32,11 +32,12 @@ export interface Supports {
  */
 export type Placer = (group: number, count: number) => NodeId[];
 
-export interface PublishOptions {
+/** What a publisher tells an algorithm. */
+export interface PublishInput {
   /** log2 of the number of groups that a table shall cover, 0..16. */
   readonly groupBits: number;
-  /** What was published last: algorithms that remember move as little as they can from there. */
-  readonly before?: Topology;
+  /** Where the groups lie so far: algorithms that remember move as little as they can from there. */
+  readonly placed?: (group: number) => readonly NodeId[];
 }
 
 /** One way to place groups. Everything it needs from a topology is prepared once. */
@@ -49,5 +50,5 @@ export interface PlacementAlgorithm {
    * What the publisher of a topology computes once and stores in it (calibration factors, a table), so that readers need
    * not. Missing: nothing is stored.
    */
-  publish?(topology: Topology, options: PublishOptions): Topology;
+  publish?(topology: Topology, input: PublishInput): Topology;
 }

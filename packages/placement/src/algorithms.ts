@@ -1,6 +1,5 @@
 import { PlacementError } from './placement-error.ts';
-import type { PlacementAlgorithm, PublishOptions } from './algorithm.ts';
-import { placeableNodes } from './domains.ts';
+import type { PlacementAlgorithm } from './algorithm.ts';
 import { HDFS_RANDOM } from './hdfs-random.ts';
 import { JUMP } from './jump.ts';
 import { RENDEZVOUS } from './rendezvous.ts';
@@ -36,17 +35,4 @@ export function algorithmOf(topology: Pick<Topology, 'algorithm' | 'version'>): 
     );
   }
   return algorithm;
-}
-
-/**
- * The topology with what its algorithm stores in it: calibration factors, a table. To be called by whoever publishes a
- * topology, for planned changes; what an earlier algorithm stored goes. A topology of fewer nodes than copies gets nothing.
- *
- * @throws PlacementError BAD_CONFIG; INVALID if a table of so many groups cannot be, or the one before is none
- */
-export function publishTopology(topology: Topology, options: PublishOptions): Topology {
-  const algorithm = algorithmOf(topology);
-  const { factors: _, table: __, ...plain } = topology;
-  if (placeableNodes(topology).length < topology.copies) return plain;
-  return algorithm.publish?.(plain, options) ?? plain;
 }

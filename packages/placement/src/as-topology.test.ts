@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { publishTopology } from './algorithms.ts';
+import { publishTopology } from './publish.ts';
 import { asTopology } from './as-topology.ts';
 import { foundingTopology, rackTopology, seedOf } from './conformance.ts';
 import { place } from './place.ts';

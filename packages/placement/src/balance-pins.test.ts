@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { algorithmOf, publishTopology } from './algorithms.ts';
+import { algorithmOf } from './algorithms.ts';
+import { publishTopology } from './publish.ts';
 import { balancePins } from './balance-pins.ts';
 import {
   anyTopology,

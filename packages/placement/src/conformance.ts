@@ -56,8 +56,9 @@ interface Subject {
 }
 
 function published({ algorithm, scope }: Subject, topology: Topology, before?: Topology): Topology {
-  const options = { groupBits: scope.groupBits, ...(before === undefined ? {} : { before }) };
-  return algorithm.publish?.(topology, options) ?? topology;
+  const place = before === undefined ? undefined : algorithm.prepare(before);
+  const placed = place && ((group: number): NodeId[] => place(group, topology.copies));
+  return algorithm.publish?.(topology, { groupBits: scope.groupBits, ...(placed && { placed }) }) ?? topology;
 }
 
 /** A change of a published topology: a table is published anew from the one before, calibration stays as it was. */

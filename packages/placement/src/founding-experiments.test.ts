@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { algorithmOf, publishTopology } from './algorithms.ts';
+import { algorithmOf } from './algorithms.ts';
+import { publishTopology } from './publish.ts';
 import { foundingTopology, keepNodes, mapNodes, subclusterOf } from './conformance.ts';
+import { fairShares } from './fair-shares.ts';
 import type { GroupId, NodeId } from './ids.ts';
 import { type GroupMove, leastMoves, movesBetween } from './moves.ts';
 import { compilePlacement } from './placement-table.ts';
@@ -183,6 +185,24 @@ test('ring: all ten changes move what they must and next to nothing more', () =>
     const least = leastMoves(before, after, groups);
     assert.ok(Math.abs(moved - least) < 15, `${name}: ${moved} moved, ${least} at least`);
   }
+});
+
+test('to change from wrd to a ring moves only what evens the load', () => {
+  const groupBits = 14;
+  const before = publishTopology(foundingTopology('wrd', 1), { groupBits });
+  const after = publishTopology({ ...before, algorithm: 'ring' }, { groupBits, before });
+  const held = new Map<NodeId, number>();
+  const old = compilePlacement(before, groupBits, 3);
+  const next = compilePlacement(after, groupBits, 3);
+  let moved = 0;
+  for (let group = 0; group < 2 ** groupBits; group++) {
+    const list = old.members(group as GroupId);
+    for (const node of list) held.set(node, (held.get(node) ?? 0) + 1);
+    moved += next.members(group as GroupId).filter((node) => !list.includes(node)).length;
+  }
+  let surplus = 0;
+  for (const [node, share] of fairShares(after)) surplus += Math.max(0, held.get(node)! - share * 2 ** groupBits);
+  assert.ok(moved > 0 && moved <= surplus + 1, `${moved} moved, ${surplus} too many`);
 });
 
 test('jump: only the newest node goes away cheaply', () => {

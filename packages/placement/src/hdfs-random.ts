@@ -1,5 +1,5 @@
 import type { NodeId } from './ids.ts';
-import type { PlacementAlgorithm, PublishOptions } from './algorithm.ts';
+import type { PlacementAlgorithm, PublishInput } from './algorithm.ts';
 import { decide, groupState, SALT, streamDraw } from './decision-hash.ts';
 import { domainOf, placeableNodes } from './domains.ts';
 import { NOBODY, placerOfTable, SlotTable } from './slot-table.ts';
@@ -23,12 +23,12 @@ function allowed(list: readonly Member[]): ((node: Member) => boolean)[] {
   return second.domain === first.domain ? [apart, any] : [beside, any];
 }
 
-function publish(topology: Topology, options: PublishOptions): Topology {
+function publish(topology: Topology, input: PublishInput): Topology {
   const nodes: Member[] = placeableNodes(topology)
     .map((node) => ({ id: node.id, domain: domainOf(topology, node) }))
     .sort((a, b) => a.id - b.id);
   const members = new Map(nodes.map((node) => [node.id, node]));
-  const table = SlotTable.after(options.before, options, topology.copies);
+  const table = SlotTable.from(input, topology.copies);
   for (let group = 0; group < table.groups; group++) {
     const stream = decide(groupState(topology.seed, group), 0, SALT.KEY);
     const row = table.row(group);

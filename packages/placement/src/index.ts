@@ -1,5 +1,5 @@
-export type { PlacementAlgorithm, Placer, PublishOptions, Supports } from './algorithm.ts';
-export { algorithmOf, publishTopology } from './algorithms.ts';
+export type { PlacementAlgorithm, Placer, PublishInput, Supports } from './algorithm.ts';
+export { algorithmOf } from './algorithms.ts';
 export { asTopology } from './as-topology.ts';
 export { balancePins, type BalanceOptions, type PinBalance } from './balance-pins.ts';
 export { calibrate } from './calibrate.ts';
@@ -17,6 +17,7 @@ export { type ChangeOptions, changeTopology, type NodeChoice, type TopologyChang
 export type { PlanWarning } from './plan/warnings.ts';
 export { PlacementError, type PlacementErrorCode } from './placement-error.ts';
 export type { GroupId, NodeId } from './ids.ts';
+export { type PublishOptions, publishTopology } from './publish.ts';
 export type { Demands } from './refusals.ts';
 export { compilePlacement, type PlacementTable } from './placement-table.ts';
 export {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { algorithmOf, publishTopology } from './algorithms.ts';
+import { algorithmOf } from './algorithms.ts';
+import { publishTopology } from './publish.ts';
 import { foundingTopology, SeededChance, subclusterOf } from './conformance.ts';
 import type { NodeId } from './ids.ts';
 import { hashKey } from './key-hash.ts';

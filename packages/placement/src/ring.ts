@@ -1,5 +1,5 @@
 import type { NodeId } from './ids.ts';
-import type { PlacementAlgorithm, Placer, PublishOptions } from './algorithm.ts';
+import type { PlacementAlgorithm, Placer, PublishInput } from './algorithm.ts';
 import { decide, groupState, mixWord, SALT } from './decision-hash.ts';
 import { DomainRule } from './domain-rule.ts';
 import { domainShares } from './domain-shares.ts';
@@ -149,8 +149,8 @@ function give(seat: Seat, slots: number): void {
   seat.fill = seat.have / seat.wanted;
 }
 
-function publish(topology: Topology, options: PublishOptions): Topology {
-  const table = SlotTable.after(options.before, options, topology.copies);
+function publish(topology: Topology, input: PublishInput): Topology {
+  const table = SlotTable.from(input, topology.copies);
   const builder = new RingBuilder(topology, table);
   builder.drawNew(WRD.prepare(topology));
   builder.releaseWrong();

@@ -1,6 +1,6 @@
 import type { NodeId } from './ids.ts';
 import { PlacementError } from './placement-error.ts';
-import type { Placer, PublishOptions } from './algorithm.ts';
+import type { Placer, PublishInput } from './algorithm.ts';
 import { byRank } from './by-rank.ts';
 import type { DomainRule } from './domain-rule.ts';
 import { placeableNodes } from './domains.ts';
@@ -84,19 +84,16 @@ export class SlotTable {
     return new SlotTable(2 ** table.groupBits, table.copies, decode(table));
   }
 
-  /** A table of the wanted size, with what `before` had for these groups and copies; else nobody's. */
-  static after(before: Topology | undefined, options: PublishOptions, copies: number): SlotTable {
-    const { groupBits } = options;
+  /** A table of the wanted size, with what lies somewhere already; else nobody's. */
+  static from({ groupBits, placed }: PublishInput, copies: number): SlotTable {
     if (!Number.isInteger(groupBits) || groupBits < 0 || groupBits > MAX_TABLE_BITS) {
       throw new PlacementError('INVALID', `group bits are ${groupBits}, a table may have 0 to ${MAX_TABLE_BITS}`);
     }
-    const next = new SlotTable(2 ** groupBits, copies, new Uint16Array(2 ** groupBits * copies));
-    if (before?.table === undefined) return next;
-    const old = SlotTable.read(before.table);
-    for (let group = 0; group < Math.min(old.groups, next.groups); group++) {
-      for (const [column, node] of old.row(group).slice(0, copies).entries()) next.set(group, column, node);
+    const table = new SlotTable(2 ** groupBits, copies, new Uint16Array(2 ** groupBits * copies));
+    for (let group = 0; placed !== undefined && group < table.groups; group++) {
+      for (const [column, node] of placed(group).slice(0, copies).entries()) table.set(group, column, node);
     }
-    return next;
+    return table;
   }
 
   /** The nodes of a group in the order of the columns, nobody included. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GroupId, NodeId } from './ids.ts';
-import { publishTopology } from './algorithms.ts';
+import { publishTopology } from './publish.ts';
 import { calibrate } from './calibrate.ts';
 import { foundingTopology, mapNodes, subclusterOf } from './conformance.ts';
 import { place } from './place.ts';
