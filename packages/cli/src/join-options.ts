@@ -12,6 +12,7 @@ export const JOIN_OPTIONS = {
   peers: { type: 'string', value: 'HOST:PORT', about: 'where the other nodes reach it (default: the port after that)' },
   advertise: { type: 'string', value: 'HOST', about: 'the host that others are told, if it listens on 0.0.0.0 or ::' },
   wire: { type: 'string', value: 'KIND', about: 'tls or plain between nodes (default: tls, on loopback plain)' },
+  fence: { type: 'string', value: 'WHEN', about: 'always: replace lost nodes 2.5 s later, for an etcd that is old' },
   rack: { type: 'string', value: 'NAME', about: 'its rack' },
   zone: { type: 'string', value: 'NAME', about: 'its zone' },
   machine: { type: 'string', value: 'NAME', about: 'its machine (default: the host name)' },
@@ -26,6 +27,7 @@ export interface JoinSettings {
   readonly wire: WireOptions;
   readonly joining: Joining;
   readonly node: NodeId | undefined;
+  readonly fencesAlways: boolean;
 }
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
@@ -78,7 +80,10 @@ export function joinSettings(args: Arguments): JoinSettings {
   const door = addressIn(args, 'listen', 1);
   if (door === undefined) throw new UsageError('say where clients reach the node with --listen HOST:PORT');
   const id = args.text('id');
+  const fence = args.text('fence');
+  if (fence !== undefined && fence !== 'always') throw new UsageError(`--fence is always, got ${fence}`);
   return {
+    fencesAlways: fence === 'always',
     ...door,
     advertise: args.text('advertise'),
     wire: wireOf(args, door),

@@ -4,7 +4,7 @@ import { asNodeId, type NodeId } from '@webdfs/base';
 import { type ControllerEvent, type ControllerState, controllerStep, newController } from './controller.ts';
 import { CONTROLLER_KEY } from './keys.ts';
 import { aMap, type MapBuilder, type MapOptions } from './model/map-builder.ts';
-import { parametersWith } from './parameters.ts';
+import { type ClusterParameters, parametersWith } from './parameters.ts';
 
 const parameters = parametersWith();
 const GRACE = parameters.graceMs;
@@ -16,14 +16,17 @@ class Controlled {
   at = 0;
   readonly purposes: string[] = [];
 
-  constructor(options: MapOptions) {
+  readonly parameters: ClusterParameters;
+
+  constructor(options: MapOptions & { readonly parameters?: Partial<ClusterParameters> }) {
     this.map = aMap(options);
+    this.parameters = { ...parameters, ...options.parameters };
     const elected = this.map.put(CONTROLLER_KEY, '{"node":1,"session":1}');
-    this.state = newController(this.map.snapshot, elected, 0, { parameters });
+    this.state = newController(this.map.snapshot, elected, 0, { parameters: this.parameters });
   }
 
   feed(event: ControllerEvent): void {
-    const { state, effects } = controllerStep(this.state, event, parameters);
+    const { state, effects } = controllerStep(this.state, event, this.parameters);
     this.state = state;
     for (const { id, purpose, transaction } of effects) {
       this.purposes.push(purpose);
@@ -216,4 +219,22 @@ test('sessions that run out after the store was away are not lost nodes, seen or
   controlled.show();
   controlled.pass(60_000);
   assert.deepEqual(controlled.purposes, []);
+});
+
+test('where a store may end leases early, a node is lost only once its own lease has run out, and not if it is back by then', () => {
+  const controlled = new Controlled({ nodes: 3, parameters: { fenceMs: 2_500 } });
+  controlled.pass(GRACE);
+  controlled.map.dead(asNodeId(2));
+  controlled.show();
+  controlled.pass(2_000);
+  assert.deepEqual(controlled.purposes, []);
+  controlled.map.live(asNodeId(2));
+  controlled.show();
+  controlled.pass(1_000);
+  controlled.map.dead(asNodeId(2));
+  controlled.show();
+  controlled.pass(2_000);
+  assert.deepEqual(controlled.purposes, []);
+  controlled.pass(500);
+  assert.deepEqual(controlled.purposes, ['node 2 is lost']);
 });

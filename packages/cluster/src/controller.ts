@@ -56,6 +56,8 @@ export interface ControllerState {
   readonly backoff: ReadonlyMap<NodeId, Backoff>;
   /** Since when a node has been seen marked and without a session. */
   readonly absentSince: ReadonlyMap<NodeId, Ms>;
+  /** Since when a node has been seen without a session, marked or not. */
+  readonly endedSince: ReadonlyMap<NodeId, Ms>;
   readonly sweptMs: Ms;
 }
 
@@ -112,6 +114,7 @@ export function newController(
     complaints: [],
     backoff: new Map(),
     absentSince: absentSince(new Map(), view, at),
+    endedSince: endedSince(new Map(), view, at),
     sweptMs: at,
   };
 }
@@ -119,6 +122,11 @@ export function newController(
 function absentSince(before: ReadonlyMap<NodeId, Ms>, view: MapView, at: Ms): ReadonlyMap<NodeId, Ms> {
   const absent = view.marked().filter((node) => view.live(node) === undefined);
   return new Map(absent.map((node) => [node, before.get(node) ?? at]));
+}
+
+function endedSince(before: ReadonlyMap<NodeId, Ms>, view: MapView, at: Ms): ReadonlyMap<NodeId, Ms> {
+  const ended = view.nodes().filter((node) => view.live(node) === undefined);
+  return new Map(ended.map((node) => [node, before.get(node) ?? at]));
 }
 
 /** One pass over all groups: what the plans need of them. */
@@ -151,10 +159,16 @@ function newSurvey(view: MapView): Survey {
   return { inSync, restorable };
 }
 
-function planLost(state: ControllerState, { inSync }: Survey, quiet: boolean): Plan | undefined {
-  const lost = [...inSync].find((node) => state.view.live(node) === undefined && (!quiet || state.seen.has(node)));
+function planLost(state: ControllerState, survey: Survey, at: Ms, { fenceMs }: ClusterParameters): Plan | undefined {
+  const { view, seen, endedSince } = state;
+  const quiet = at < state.quietUntilMs;
+  const isLost = (node: NodeId): boolean => {
+    const since = endedSince.get(node);
+    return since !== undefined && at >= since + fenceMs && (!quiet || seen.has(node));
+  };
+  const lost = [...survey.inSync].find((node) => view.live(node) === undefined && isLost(node));
   if (lost === undefined) return undefined;
-  return { purpose: `node ${lost} is lost`, transaction: proposeLost(state.view, lost, state.elected) };
+  return { purpose: `node ${lost} is lost`, transaction: proposeLost(view, lost, state.elected) };
 }
 
 function planAccused(state: ControllerState, { inSync }: Survey): Plan | undefined {
@@ -253,7 +267,7 @@ function planNext(state: ControllerState, at: Ms, parameters: ClusterParameters)
   const survey = surveyOf(state.view);
   const quiet = at < state.quietUntilMs;
   return (
-    planLost(state, survey, quiet) ??
+    planLost(state, survey, at, parameters) ??
     (quiet ? undefined : planAccused(state, survey)) ??
     planRestore(state, survey, at, parameters) ??
     planSettle(state) ??
@@ -313,6 +327,7 @@ function received(state: ControllerState, event: ControllerEvent, parameters: Cl
         view: event.view,
         seen: event.at < state.seesFromMs ? state.seen : new Set([...state.seen, ...liveNodes(event.view)]),
         absentSince: absentSince(state.absentSince, event.view, event.at),
+        endedSince: endedSince(state.endedSince, event.view, event.at),
       };
     case 'tick':
       return state;

@@ -2,7 +2,7 @@ import { asPolicyId, type NodeId, type Random, type Revision, toHex, WebdfsError
 import { type AlgorithmName, publishTopology, type Topology, validateTopology } from '@webdfs/placement';
 import { formatDocument } from './documents.ts';
 import { diskKey, FOUNDING_KEY, JOIN_PREFIX, MAP_KEY, nodeKey, sliceCount, sliceKey } from './keys.ts';
-import type { ClusterMap } from './map.ts';
+import type { ClusterMap, Policy } from './map.ts';
 import type { Compare, MapStore, Write } from './map-store.ts';
 import { withOurErrors } from './placement-errors.ts';
 
@@ -67,6 +67,16 @@ function topologyOf(options: NewCluster, copies: number, groupBits: number): Top
 }
 
 /** @throws BAD_CONFIG */
+function firstPolicy(options: NewCluster): Policy {
+  const copies = options.copies ?? Math.min(3, options.nodes.length);
+  const minCopies = options.minCopies ?? copies - Math.floor(copies / 2);
+  if (!Number.isInteger(minCopies) || minCopies < 1 || minCopies > copies) {
+    throw new WebdfsError('BAD_CONFIG', `minCopies is ${minCopies}, allowed are 1 to ${copies}`);
+  }
+  return { id: FIRST_POLICY, name: `replicas=${copies}`, copies, minCopies, minCopiesSince: 0 };
+}
+
+/** @throws BAD_CONFIG */
 function newMap(options: NewCluster): ClusterMap {
   const { nodes, groupBits = 12 } = options;
   if (nodes.length === 0 || nodes.length > MAX_NODES) {
@@ -75,18 +85,14 @@ function newMap(options: NewCluster): ClusterMap {
   if (!Number.isInteger(groupBits) || groupBits < 0 || groupBits > 16) {
     throw new WebdfsError('BAD_CONFIG', `groupBits is ${groupBits}, allowed are 0 to 16`);
   }
-  const copies = options.copies ?? Math.min(3, nodes.length);
-  const minCopies = options.minCopies ?? copies - Math.floor(copies / 2);
-  if (!Number.isInteger(minCopies) || minCopies < 1 || minCopies > copies) {
-    throw new WebdfsError('BAD_CONFIG', `minCopies is ${minCopies}, allowed are 1 to ${copies}`);
-  }
+  const policy = firstPolicy(options);
   return {
     cluster: toHex(options.random.bytes(16)),
     name: options.name,
     era: 0,
     groupBits,
-    policies: [{ id: FIRST_POLICY, name: `replicas=${copies}`, copies, minCopies, minCopiesSince: 0 }],
-    settled: topologyOf(options, copies, groupBits),
+    policies: [policy],
+    settled: topologyOf(options, policy.copies, groupBits),
     out: [],
     ...(options.secret === undefined ? {} : { secret: options.secret }),
   };

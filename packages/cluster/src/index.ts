@@ -6,6 +6,7 @@ export { formatDocument } from './documents.ts';
 export { type EtcdAddress, parseEtcdAddress } from './etcd/address.ts';
 export type { EtcdTls } from './etcd/client.ts';
 export { type EtcdMapOptions, openEtcdMapStore } from './etcd/map-store.ts';
+export { etcdVersion, mayEndLeasesEarly } from './etcd/version.ts';
 export {
   CONTROLLER_KEY,
   diskKey,

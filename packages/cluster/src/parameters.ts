@@ -9,6 +9,11 @@ export const DEFAULT_PARAMETERS = {
   marginMs: 500,
   /** A new controller judges nobody for so long, nor does one whose store was away. */
   graceMs: 5_000,
+  /**
+   * A node whose session has ended is marked so much later. 0: at once. For map stores that may end leases early, so that
+   * its own lease has surely run out too.
+   */
+  fenceMs: 0,
   /** A member silent for so long is dropped from the groups that wait for it. */
   memberMs: 2_000,
   /** A gateway tries a write again for so long. */
@@ -74,7 +79,8 @@ const BOUNDS: readonly Bound[] = [
 export function parametersWith(replaced: Partial<ClusterParameters> = {}): ClusterParameters {
   const parameters = { ...DEFAULT_PARAMETERS, ...replaced };
   for (const [name, value] of Object.entries(parameters)) {
-    if (!Number.isFinite(value) || value <= 0) throw new WebdfsError('BAD_CONFIG', `${name} is ${value}`);
+    const least = name === 'fenceMs' ? 0 : Number.MIN_VALUE;
+    if (!Number.isFinite(value) || value < least) throw new WebdfsError('BAD_CONFIG', `${name} is ${value}`);
   }
   for (const [text, holds] of BOUNDS) {
     if (!holds(parameters)) throw new WebdfsError('BAD_CONFIG', `the cluster's parameters: ${text}`);

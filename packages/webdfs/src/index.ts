@@ -1,9 +1,11 @@
 export {
   type EtcdAddress,
   type EtcdTls,
+  etcdVersion,
   type Joining,
   type MapStore,
   type MapUsage,
+  mayEndLeasesEarly,
   openEtcdMapStore,
   parseEtcdAddress,
   unfreeze,

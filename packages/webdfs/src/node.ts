@@ -1,6 +1,6 @@
 import { type Clock, type Disk, type Log, messageOf, type NodeId, type Random } from '@webdfs/base';
 import { GroupRouter, ObjectLayer } from '@webdfs/client';
-import { FIRST_POLICY, type MapStore, parametersWith, SystemProcesses } from '@webdfs/cluster';
+import { DEFAULT_PARAMETERS, FIRST_POLICY, type MapStore, parametersWith, SystemProcesses } from '@webdfs/cluster';
 import { KeyRing, type OpenDoor, openDoor } from '@webdfs/gateway';
 import { announceBucket, BUCKET_CHANGED, decodeBucketChanged, StorageNode } from '@webdfs/server';
 import { LevelIndexHouse } from '@webdfs/store';
@@ -35,6 +35,8 @@ export interface NodeOptions {
   /** Where clients are told to find the door, if not there. */
   readonly doorAdvertise?: string;
   readonly storeId?: string;
+  /** For map stores that may end leases early: nodes whose session ended are replaced only after their lease's time. */
+  readonly fencesAlways?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   /** Where a node keeps its data, for `status`; undefined: not on this machine. */
   readonly folderOf: (node: NodeId) => string | undefined;
@@ -52,6 +54,8 @@ export interface NodeOptions {
 
 /** How long requests under way may take when a node stops. */
 const GRACE_MS = 5_000;
+/** A node serves no longer than that after its lease was renewed last. */
+const LEASE_LEFT_MS = DEFAULT_PARAMETERS.leaseMs - DEFAULT_PARAMETERS.marginMs;
 /** How often parts whose upload is closed are looked for. */
 const SWEEP_MS = 600_000;
 
@@ -124,7 +128,7 @@ async function openStorage(options: NodeOptions): Promise<StorageNode> {
     clock,
     random,
     log,
-    parameters: parametersWith(),
+    parameters: parametersWith(options.fencesAlways === true ? { fenceMs: LEASE_LEFT_MS } : {}),
     onFatal: options.onFatal,
   });
 }

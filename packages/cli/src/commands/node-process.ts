@@ -2,14 +2,16 @@ import { asNodeId, type Log, messageOf, NodeDisk, systemClock, SystemRandom } fr
 import {
   BEAT_MS,
   credentialsFrom,
+  etcdVersion,
   type FromNode,
   isToNode,
+  mayEndLeasesEarly,
   type RunningNode,
   startJoinedNode,
   startOwnedNode,
 } from '@webdfs/webdfs';
 import { type Arguments, type Command, EXIT, exitCodeOf, UsageError } from '../command.ts';
-import { etcdSettings, openEtcd } from '../etcd-options.ts';
+import { type EtcdSettings, etcdSettings, openEtcd } from '../etcd-options.ts';
 import { JOIN_OPTIONS, joinSettings } from '../join-options.ts';
 import { stderrLog } from '../log-level.ts';
 import type { Terminal } from '../terminal.ts';
@@ -68,12 +70,22 @@ async function startOwned(args: Arguments, terminal: Terminal): Promise<RunningN
   });
 }
 
+/** Says so if etcd is one that may end leases early, and nothing is done about it. @throws UNSUPPORTED if it is too old */
+async function lookAtEtcd(settings: EtcdSettings, fencesAlways: boolean, log: Log): Promise<void> {
+  const version = await etcdVersion({ ...settings, clock: systemClock });
+  if (version === undefined || !mayEndLeasesEarly(version) || fencesAlways) return;
+  log.warn('etcd may end leases early: upgrade it, or use --fence always', { version });
+}
+
 async function startInCluster(args: Arguments, terminal: Terminal, signal: AbortSignal): Promise<RunningNode> {
   const settings = await etcdSettings(args, terminal);
-  const { host, port, advertise, wire, joining, node } = joinSettings(args);
+  const log = stderrLog(terminal, { cluster: settings.name });
+  const { host, port, advertise, wire, joining, node, fencesAlways } = joinSettings(args);
+  await lookAtEtcd(settings, fencesAlways, log);
   const door = advertise?.includes(':') === true ? `[${advertise}]:${port}` : `${advertise}:${port}`;
   return await startJoinedNode({
-    ...surroundings(terminal, stderrLog(terminal, { cluster: settings.name })),
+    ...surroundings(terminal, log),
+    fencesAlways,
     name: settings.name,
     mapStore: openEtcd(settings, terminal),
     folder: need(args, 'data'),
