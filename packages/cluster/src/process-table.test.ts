@@ -15,6 +15,14 @@ test('this process is not gone, and one with its id but another start is', async
   assert.equal(await processes.gone({ ...own, boot: 'another' }), own.boot !== '');
 });
 
+test('with several machines nothing is known of a process of another boot: it may run elsewhere', async () => {
+  const processes = new SystemProcesses(new NodeDisk(), { alone: false, exists: () => false });
+  const own = await processes.own();
+  assert.equal(await processes.gone({ ...own, boot: 'another' }), false);
+  assert.equal(await processes.gone({ ...own, boot: '' }), false);
+  assert.equal(await processes.gone(own), own.boot !== '');
+});
+
 test('a process is gone once it has ended', async () => {
   const processes = new SystemProcesses(new NodeDisk());
   const child = spawn('sleep', ['60']);

@@ -8,6 +8,15 @@ export interface ProcessTable {
   gone(mark: ProcessMark): Promise<boolean>;
 }
 
+export interface ProcessOptions {
+  readonly exists?: (pid: number) => boolean;
+  /**
+   * Only processes of this machine are asked about, so one of another boot ran before it. Else it may run on another machine
+   * now, and nothing is known of it. Default: true.
+   */
+  readonly alone?: boolean;
+}
+
 /** Whether a signal could be sent to a process, without sending one. */
 function exists(pid: number): boolean {
   try {
@@ -25,10 +34,12 @@ function exists(pid: number): boolean {
 export class SystemProcesses implements ProcessTable {
   readonly #disk: Disk;
   readonly #exists: (pid: number) => boolean;
+  readonly #alone: boolean;
 
-  constructor(disk: Disk, options: { readonly exists?: (pid: number) => boolean } = {}) {
+  constructor(disk: Disk, options: ProcessOptions = {}) {
     this.#disk = disk;
     this.#exists = options.exists ?? exists;
+    this.#alone = options.alone ?? true;
   }
 
   async own(): Promise<ProcessMark> {
@@ -37,6 +48,7 @@ export class SystemProcesses implements ProcessTable {
 
   async gone(mark: ProcessMark): Promise<boolean> {
     const boot = await this.#boot();
+    if (!this.#alone && (boot === '' || mark.boot !== boot)) return false;
     if (mark.boot !== '' && boot !== '' && mark.boot !== boot) return true;
     if (!this.#exists(mark.pid)) return true;
     const stat = await this.#stat(mark.pid);

@@ -10,13 +10,16 @@ import {
   utf8,
   WebdfsError,
 } from '@webdfs/base';
-import { type Joining, type MapStore, takePlace } from '@webdfs/cluster';
+import { type Joining, type MapStore, SystemProcesses, takePlace } from '@webdfs/cluster';
 import { readIdentity } from '@webdfs/store';
 import { readSecrets } from './credentials.ts';
 import { type NodeOptions, type RunningNode, startNode } from './node.ts';
 import { secretName } from './token.ts';
 
-export interface JoinedNodeOptions extends Omit<NodeOptions, 'node' | 'secrets' | 'folderOf' | 'storeId' | 'labels'> {
+export interface JoinedNodeOptions extends Omit<
+  NodeOptions,
+  'node' | 'secrets' | 'folderOf' | 'storeId' | 'labels' | 'processes'
+> {
   /** The cluster's name. */
   readonly name: string;
   /** The place to take, for a new folder of a node that is known. */
@@ -69,7 +72,9 @@ export async function startJoinedNode(options: JoinedNodeOptions): Promise<Runni
     signal,
   });
   const folderOf = (peer: NodeId): string | undefined => (peer === node ? folder : undefined);
-  return await startNode({ ...options, node, secrets, storeId, labels: joining.labels, folderOf });
+  // the run before may be on another machine: a folder that was copied
+  const processes = new SystemProcesses(disk, { alone: false });
+  return await startNode({ ...options, node, secrets, storeId, labels: joining.labels, folderOf, processes });
 }
 
 async function place(mapStore: MapStore, options: Parameters<typeof takePlace>[0]): Promise<NodeId> {

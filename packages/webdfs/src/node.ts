@@ -1,6 +1,6 @@
 import { type Clock, type Disk, type Log, messageOf, type NodeId, type Random } from '@webdfs/base';
 import { GroupRouter, ObjectLayer } from '@webdfs/client';
-import { DEFAULT_PARAMETERS, FIRST_POLICY, type MapStore, parametersWith, SystemProcesses } from '@webdfs/cluster';
+import { DEFAULT_PARAMETERS, FIRST_POLICY, type MapStore, parametersWith, type ProcessTable } from '@webdfs/cluster';
 import { KeyRing, type OpenDoor, openDoor } from '@webdfs/gateway';
 import { announceBucket, BUCKET_CHANGED, decodeBucketChanged, StorageNode } from '@webdfs/server';
 import { LevelIndexHouse } from '@webdfs/store';
@@ -45,6 +45,8 @@ export interface NodeOptions {
   /** Domains for virtual-host style. */
   readonly domains: readonly string[];
   readonly pid: number;
+  /** By which it is told whether another run of this node has ended. */
+  readonly processes: ProcessTable;
   readonly disk: Disk;
   readonly clock: Clock;
   readonly random: Random;
@@ -124,7 +126,7 @@ async function openStorage(options: NodeOptions): Promise<StorageNode> {
     pid: options.pid,
     disk,
     index: new LevelIndexHouse(),
-    processes: new SystemProcesses(disk),
+    processes: options.processes,
     clock,
     random,
     log,

@@ -1,11 +1,11 @@
-import { connectMapStore } from '@webdfs/cluster';
+import { connectMapStore, SystemProcesses } from '@webdfs/cluster';
 import { readSecrets } from './credentials.ts';
 import { type NodeOptions, type RunningNode, startNode } from './node.ts';
 import { mapSocketOf } from './owned-map.ts';
 
 export interface OwnedNodeOptions extends Omit<
   NodeOptions,
-  'mapStore' | 'secrets' | 'wire' | 'folderOf' | 'storeId' | 'labels' | 'doorAdvertise'
+  'mapStore' | 'secrets' | 'wire' | 'folderOf' | 'storeId' | 'labels' | 'doorAdvertise' | 'processes'
 > {
   /** The cluster's folder on this machine. */
   readonly cluster: string;
@@ -20,5 +20,6 @@ export async function startOwnedNode(options: OwnedNodeOptions): Promise<Running
   const secrets = await readSecrets(disk, cluster);
   const mapStore = connectMapStore(mapSocketOf(cluster), clock, log);
   const folderOf = (peer: number): string => `${cluster}/node-${peer}`;
-  return await startNode({ ...options, mapStore, secrets, wire: WIRE, folderOf });
+  const processes = new SystemProcesses(disk);
+  return await startNode({ ...options, mapStore, secrets, wire: WIRE, folderOf, processes });
 }
