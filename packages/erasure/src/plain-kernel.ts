@@ -67,61 +67,75 @@ class PlainMatrix implements CompiledMatrix {
 
   #unpack({ targets, accumulate }: Product, { firstRow, rows }: Pack, from: number, to: number): void {
     const step = this.#field.symbolBytes;
+    const unpack = accumulate ? addByte : storeByte;
     for (let row = 0; row < rows; row++) {
       for (let byte = 0; byte < step; byte++) {
-        const target = targets[firstRow + row]!;
-        unpackByte(this.#sums, 8 * (row * step + byte), accumulate, target, from + byte, to, step);
+        unpack(this.#sums, 8 * (row * step + byte), targets[firstRow + row]!, from + byte, to, step);
       }
     }
   }
 }
 
+/** A column as the loops see it: its block, and the table to look its bytes up in. */
+interface Lane {
+  readonly block: Uint8Array;
+  readonly table: Int32Array;
+}
+
 /** Sums the look-ups of all columns, four at a time, so that a sum is read and written a quarter as often. */
 function sumBytes(sums: Int32Array, { tables }: Pack, { columns, sources }: Product, from: number, to: number): void {
-  const count = to - from;
-  if (columns.length < 4) sums.fill(0, 0, count);
+  const lane = (i: number): Lane => ({ block: sources[columns[i]!]!, table: tables[columns[i]!]! });
+  if (columns.length < 4) sums.fill(0, 0, to - from);
   let i = 0;
   for (; i + 4 <= columns.length; i += 4) {
-    const [a, b, c, d] = four((j) => sources[columns[i + j]!]!);
-    const [A, B, C, D] = four((j) => tables[columns[i + j]!]!);
-    const first = i === 0;
-    for (let at = 0; at < count; at++) {
-      const sum = A[a[from + at]!]! ^ B[b[from + at]!]! ^ C[c[from + at]!]! ^ D[d[from + at]!]!;
-      sums[at] = first ? sum : sums[at]! ^ sum;
-    }
+    const lanes = [lane(i), lane(i + 1), lane(i + 2), lane(i + 3)] as const;
+    if (i === 0) sumFour(sums, lanes, from, to);
+    else addFour(sums, lanes, from, to);
   }
-  for (; i < columns.length; i++) {
-    const source = sources[columns[i]!]!;
-    const table = tables[columns[i]!]!;
-    for (let at = 0; at < count; at++) sums[at]! ^= table[source[from + at]!]!;
-  }
+  for (; i < columns.length; i++) addOne(sums, lane(i), from, to);
+}
+
+// The loops are functions of their own: they are called often, so that engines compile them whole and keep them.
+
+function sumFour(sums: Int32Array, lanes: readonly [Lane, Lane, Lane, Lane], from: number, to: number): void {
+  const [{ block: a, table: A }, { block: b, table: B }, { block: c, table: C }, { block: d, table: D }] = lanes;
+  for (let at = from, i = 0; at < to; at++, i++) sums[i] = A[a[at]!]! ^ B[b[at]!]! ^ C[c[at]!]! ^ D[d[at]!]!;
+}
+
+function addFour(sums: Int32Array, lanes: readonly [Lane, Lane, Lane, Lane], from: number, to: number): void {
+  const [{ block: a, table: A }, { block: b, table: B }, { block: c, table: C }, { block: d, table: D }] = lanes;
+  for (let at = from, i = 0; at < to; at++, i++) sums[i]! ^= A[a[at]!]! ^ B[b[at]!]! ^ C[c[at]!]! ^ D[d[at]!]!;
+}
+
+function addOne(sums: Int32Array, { block, table }: Lane, from: number, to: number): void {
+  for (let at = from, i = 0; at < to; at++, i++) sums[i]! ^= table[block[at]!]!;
 }
 
 function sumWords(sums: Int32Array, { tables }: Pack, { columns, sources }: Product, from: number, to: number): void {
   sums.fill(0, 0, (to - from) / 2);
-  for (const column of columns) {
-    const source = sources[column]!;
-    const [low, high] = [tables[2 * column]!, tables[2 * column + 1]!];
-    for (let at = from, i = 0; at < to; at += 2, i++) sums[i]! ^= low[source[at]!]! ^ high[source[at + 1]!]!;
-  }
+  for (const column of columns)
+    addWords(sums, sources[column]!, tables[2 * column]!, tables[2 * column + 1]!, from, to);
 }
 
-/** One byte of each sum to every `step`th byte of a target. */
-function unpackByte(
+function addWords(
   sums: Int32Array,
-  shift: number,
-  accumulate: boolean,
-  target: Uint8Array,
+  block: Uint8Array,
+  low: Int32Array,
+  high: Int32Array,
   from: number,
   to: number,
-  step: number,
 ): void {
-  if (accumulate) for (let at = from, i = 0; at < to; at += step, i++) target[at]! ^= sums[i]! >>> shift;
-  else for (let at = from, i = 0; at < to; at += step, i++) target[at] = sums[i]! >>> shift;
+  for (let at = from, i = 0; at < to; at += 2, i++) sums[i]! ^= low[block[at]!]! ^ high[block[at + 1]!]!;
 }
 
-function four<T>(of: (i: number) => T): readonly [T, T, T, T] {
-  return [of(0), of(1), of(2), of(3)];
+/** One byte of each sum becomes every `step`th byte of a target. */
+function storeByte(sums: Int32Array, shift: number, target: Uint8Array, from: number, to: number, step: number): void {
+  for (let at = from, i = 0; at < to; at += step, i++) target[at] = sums[i]! >>> shift;
+}
+
+/** The same, added to what is there. */
+function addByte(sums: Int32Array, shift: number, target: Uint8Array, from: number, to: number, step: number): void {
+  for (let at = from, i = 0; at < to; at += step, i++) target[at]! ^= sums[i]! >>> shift;
 }
 
 /** The XOR of all sources, by words of four bytes where all blocks are aligned for it. */
