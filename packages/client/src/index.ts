@@ -1,6 +1,6 @@
 export type { BucketAnnouncer } from './buckets.ts';
 export type { BlockHeader, BlockUpload, Groups } from './groups.ts';
-export { behind, keyOf, objectKey, partRow, readHiddenRow, uploadRow } from './keyspace.ts';
+export { behind, bucketOf, isObjectKey, keyOf, objectKey, partRow, readHiddenRow, uploadRow } from './keyspace.ts';
 export { MAX_KEY_BYTES, MAX_OBJECT_BYTES, MAX_PAGE, MAX_PART_NUMBER, MAX_PUT_BYTES, MIN_PART_BYTES } from './limits.ts';
 export { MemoryGroups, type MemoryGroupsOptions } from './memory-groups.ts';
 export { ObjectLayer, type ObjectLayerOptions, type ObjectSizes } from './object-layer.ts';

@@ -61,6 +61,13 @@ export function keyOf(recordKey: Uint8Array): Uint8Array {
   return recordKey.subarray(4);
 }
 
+/** Whether a record is an object in a bucket, and not something that the store keeps for itself. */
+export function isObjectKey(recordKey: Uint8Array): boolean {
+  const number =
+    recordKey.length < 4 ? SYSTEM_BUCKET : new DataView(recordKey.buffer, recordKey.byteOffset).getUint32(0);
+  return number !== SYSTEM_BUCKET && number < HIDDEN;
+}
+
 export function bucketOf(recordKey: Uint8Array): number {
   return new DataView(recordKey.buffer, recordKey.byteOffset).getUint32(0) % HIDDEN;
 }

@@ -8,18 +8,23 @@ export const REPORTS = '-';
 
 /**
  * What a node tells of itself and of its cluster, by name (`status`, `where`), as what JSON can hold; undefined if there is no
- * report of that name.
+ * report of that name. POST begins something, and tells the same as GET.
  */
-export type Reporter = (name: string, parameter: (name: string) => string | undefined) => Promise<unknown>;
+export type Reporter = (
+  name: string,
+  parameter: (name: string) => string | undefined,
+  method: 'GET' | 'POST',
+) => Promise<unknown>;
 
-/** Answers `GET /-/NAME`. Only for those who hold a key: the caller has seen to that. @throws Refusal */
+/** Answers `GET /-/NAME` and `POST /-/NAME`. Only for those who hold a key: the caller has seen to that. @throws Refusal */
 export async function serveReport(
   exchange: Exchange,
   key: Uint8Array,
   reporter: Reporter | undefined,
 ): Promise<Answer> {
-  if (exchange.method !== 'GET') throw new Refusal('MethodNotAllowed');
-  const report = await reporter?.(fromUtf8(key), (name) => exchange.query.get(name));
+  const { method } = exchange;
+  if (method !== 'GET' && method !== 'POST') throw new Refusal('MethodNotAllowed');
+  const report = await reporter?.(fromUtf8(key), (name) => exchange.query.get(name), method);
   if (report === undefined) throw new Refusal('NoSuchKey');
   return { status: 200, headers: ['Content-Type', 'application/json'], body: utf8(JSON.stringify(report)) };
 }

@@ -68,7 +68,7 @@ export interface StorageNodeOptions {
   /** Sizes of the store, where the defaults do not fit. */
   readonly store?: StoreTuning;
   /** Paces of replication, where the defaults do not fit. */
-  readonly replica?: Pick<ReplicaNodeOptions, 'garbage' | 'learner' | 'leftovers' | 'repair' | 'source'>;
+  readonly replica?: Pick<ReplicaNodeOptions, 'garbage' | 'learner' | 'leftovers' | 'repair' | 'scrub' | 'source'>;
 }
 
 /** How old the last durable write may be before an idle node writes one to prove its disk, milliseconds. */

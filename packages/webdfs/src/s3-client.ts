@@ -144,6 +144,11 @@ export class S3Client implements Disposable {
       headers,
       ...(options.signal && { signal: options.signal }),
     };
+    return await this.open(request);
+  }
+
+  /** Sends a request whose answer has a body to be consumed by the caller. @throws the error that S3 answered */
+  async open(request: S3Request): Promise<IncomingMessage> {
     const answer = await this.send(request);
     const status = answer.statusCode ?? 0;
     if (status >= 300) throw errorOf(status, await text(answer), describe(request));

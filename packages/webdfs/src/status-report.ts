@@ -3,6 +3,7 @@ import type { MapView } from '@webdfs/cluster';
 import { decodeStatusAnswer, encodeStatusRequest, type NodeStatus, VERB } from '@webdfs/replica';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { NodeReport, StatusReport } from './reports.ts';
+import { lastScrub } from './scrub-report.ts';
 
 const STATUS_MS = 2_000;
 
@@ -105,7 +106,10 @@ function rateOf(statuses: readonly (NodeStatus | undefined)[]): CatchUpRate {
 export async function statusReport(access: ClusterAccess): Promise<StatusReport> {
   const { view } = access.map;
   const nodes = view.nodes();
-  const statuses = await Promise.all(nodes.map((node) => askNode(access, node)));
+  const [{ running, last }, ...statuses] = await Promise.all([
+    lastScrub(access),
+    ...nodes.map((node) => askNode(access, node)),
+  ]);
   const missing = missingByNode(view, access);
   const rate = rateOf(statuses);
   const policy = view.policy(access.policy);
@@ -120,5 +124,6 @@ export async function statusReport(access: ClusterAccess): Promise<StatusReport>
       nodeReport(access, { node, status: statuses[index], missing: missing.get(node) ?? 0, rate }),
     ),
     groups: countGroups(view, access, statuses),
+    scrub: { running, ...(last === undefined ? {} : { lastComplete: last }) },
   };
 }

@@ -148,9 +148,18 @@ function stepsOf(options: {
   ];
 }
 
-/** Where an object lies and why, every copy read and verified now. @throws NOT_FOUND and what reading throws */
-export async function whereReport(access: ClusterAccess, bucketName: string, key: string): Promise<WhereReport> {
+/**
+ * Where an object lies and why, every copy read and verified now.
+ *
+ * @param first  the block to begin with; of a large object one report shows only so many
+ * @throws NOT_FOUND and what reading throws
+ */
+export async function whereReport(
+  access: ClusterAccess,
+  { bucket: bucketName, key, first = 0 }: { bucket: string; key: string; first?: number },
+): Promise<WhereReport> {
   const { policy } = access;
+  if (!Number.isInteger(first) || first < 0) throw new WebdfsError('INVALID', `no block ${first}`);
   const bucket = await access.objects.bucket(bucketName);
   const record = objectKey(bucket.id, utf8(key));
   const hash = hashKey(record);
@@ -161,12 +170,12 @@ export async function whereReport(access: ClusterAccess, bucketName: string, key
   }
   const { size } = unpackSummary(answer.summary);
   const blocks = blocksOf(unpackOwner(answer.owner, answer.body).layout, size);
-  const shown = blocks.slice(0, MAX_BLOCKS);
+  const shown = blocks.slice(first, first + MAX_BLOCKS);
   const things: Thing[] = [
     { what: 'record', item: { type: 'record', ...group, id: record } },
     ...shown.map((id, number): Thing => {
       const of = access.groups.groupOf(policy, hashKey(id).high);
-      return { what: `block ${number}`, item: { type: 'block', ...of, id } };
+      return { what: `block ${first + number}`, item: { type: 'block', ...of, id } };
     }),
   ];
   const { view } = access.map;
@@ -187,6 +196,8 @@ export async function whereReport(access: ClusterAccess, bucketName: string, key
       shown: shown.length,
     }),
     places,
+    blocks: blocks.length,
+    firstBlock: first,
     sound: places.every((place, index) => isSound(view, place, things[index]!.item)),
   };
 }

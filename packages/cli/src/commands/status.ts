@@ -30,6 +30,14 @@ function row(node: NodeReport): string[] {
   ];
 }
 
+function scrubText({ scrub }: StatusReport): string {
+  const { running, lastComplete } = scrub;
+  const now = running ? '; a pass is under way' : '';
+  if (lastComplete === undefined) return `copies never counted to the end${now}`;
+  const found = lastComplete.clean ? 'all good' : 'not all good';
+  return `all copies counted ${lastComplete.ended}: ${lastComplete.objects} objects, ${found}${now}`;
+}
+
 function text(report: StatusReport): string {
   const { groups } = report;
   const parts = [
@@ -43,6 +51,7 @@ function text(report: StatusReport): string {
   return [
     `cluster ${report.name}, epoch ${report.epoch}, ${report.copies} copies by ${report.placement}`,
     parts.join(', '),
+    scrubText(report),
     '',
     formatTable(['node', 'state', 'pid', 'records', 'bytes', 'free', ''], report.nodes.map(row)),
   ].join('\n');

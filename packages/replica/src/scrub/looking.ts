@@ -5,6 +5,8 @@ import type { Look, LookAnswer } from './look-codec.ts';
 
 /** Bytes read for one answer; what would go beyond is left to the next call. */
 const MAX_READ_BYTES = 2_097_152;
+/** What a look costs at least, as bytes read: the disk must go there, however little it reads. */
+const LEAST_COST = 4_096;
 /** Read and verified at once. */
 const READ_BYTES = 262_144;
 /** Tries where a thing is replaced while it is read. */
@@ -75,7 +77,7 @@ async function lookAtRecord(store: Readable, item: VerifyItem, { pace }: { pace:
   if (row === undefined || !isOf(row, item)) return absent(commit);
   const { sequence } = row;
   if (pace === undefined) return { state: 'unread', sequence, bytes: 0, check: 0, commit };
-  await pace.take(row.entryBytes);
+  await pace.take(Math.max(LEAST_COST, row.entryBytes));
   const check = await verified(async () => checkOf(await store.read(row)));
   if (check === undefined) return { state: 'damaged', sequence, bytes: row.entryBytes, check: 0, commit };
   return { state: 'intact', sequence, bytes: row.entryBytes, check, commit };
@@ -108,7 +110,7 @@ async function readAll(store: Readable, row: BlockRow, pace: Pace, signal: Abort
   for (let offset = 0; offset < row.size; offset += READ_BYTES) {
     signal.throwIfAborted();
     const length = Math.min(READ_BYTES, row.size - offset);
-    await pace.take(length);
+    await pace.take(Math.max(LEAST_COST, length));
     await store.readBlock(row, offset, buffer.subarray(0, length));
   }
 }

@@ -51,7 +51,7 @@ export interface NodeScrub {
   /** Why groups that this node serves are not counted, for some of them. */
   readonly reasons: readonly { readonly policy: number; readonly group: number; readonly why: string }[];
   readonly served: number;
-  readonly volumes: { readonly read: number; readonly of: number; readonly done: boolean };
+  readonly volumes: { readonly read: number; readonly of: number; readonly bytes: number; readonly done: boolean };
   readonly bytesPerSecond: number;
   /** Bytes of one copy of what it has to count. */
   readonly bytesTotal: number;
@@ -127,7 +127,12 @@ export function decodeNodeScrub(message: Message): NodeScrub {
     policies: arrayOf(value['policies']).filter(isRecord).map(policyOf),
     reasons: arrayOf(value['reasons']).filter(isRecord).map(reasonOf),
     served: numberOf(value['served']),
-    volumes: { read: numberOf(volumes['read']), of: numberOf(volumes['of']), done: volumes['done'] === true },
+    volumes: {
+      read: numberOf(volumes['read']),
+      of: numberOf(volumes['of']),
+      bytes: numberOf(volumes['bytes']),
+      done: volumes['done'] === true,
+    },
     bytesPerSecond: numberOf(value['bytesPerSecond']),
     bytesTotal: numberOf(value['bytesTotal']),
     completion: isCompletion(completion) ? completion : undefined,

@@ -17,6 +17,8 @@ import { addTally, emptyTally } from './tally.ts';
 export interface ScrubLimits {
   /** A pass begins by itself at each whole multiple of this, milliseconds since 1970; Infinity: never. */
   readonly everyMs: number;
+  /** A node that has just started has other things to do: it begins none by itself for so long. */
+  readonly restMs: number;
   /** What a node reads of its disk for such a pass. */
   readonly bytesPerSecond: number;
   /** Groups counted at once. */
@@ -35,6 +37,7 @@ export interface ScrubLimits {
 
 export const SCRUB_LIMITS: ScrubLimits = {
   everyMs: Number.POSITIVE_INFINITY,
+  restMs: 600_000,
   bytesPerSecond: 20_000_000,
   groupsAtOnce: 2,
   lookMs: 1_000,
@@ -45,6 +48,8 @@ export const SCRUB_LIMITS: ScrubLimits = {
 };
 
 const FILE = 'scrub';
+/** What a group costs, as bytes read, though it may be empty: its members are asked for their rows. */
+const GROUP_COST = 65_536;
 /** After a group could not be counted: doubled each time. */
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 60_000;
@@ -81,6 +86,7 @@ export class Scrubber {
   #isLoaded = false;
   #isDirty = false;
   #readsVolumes = false;
+  #startedMs = 0;
   #timers: Timer[] = [];
 
   constructor(host: ReplicaHost, limits: Partial<ScrubLimits> = {}) {
@@ -90,6 +96,7 @@ export class Scrubber {
   }
 
   start(): void {
+    this.#startedMs = this.#host.clock.monotonic();
     this.#stop.signal.addEventListener('abort', () => this.#wake?.(), { once: true });
     void this.#run().catch((error: unknown) => {
       if (!this.#stop.signal.aborted) throw error;
@@ -200,6 +207,7 @@ export class Scrubber {
       volumes: {
         read: Math.min(this.#state.volumes.size, facts.volumes),
         of: facts.volumes,
+        bytes: facts.volumeBytes,
         done: this.#state.areVolumesRead,
       },
       bytesPerSecond: this.#rate.perSecond(this.#bytesRead),
@@ -255,7 +263,8 @@ export class Scrubber {
   }
 
   #beginDue(): void {
-    const { everyMs, bytesPerSecond } = this.#limits;
+    const { everyMs, restMs, bytesPerSecond } = this.#limits;
+    if (this.#host.clock.monotonic() < this.#startedMs + restMs) return;
     const now = this.#host.clock.now();
     const id = dueAt(now, everyMs);
     if (id > 0 && adopt(this.#state, { id, bytesPerSecond }, now)) this.#begun();
@@ -295,6 +304,7 @@ export class Scrubber {
     const { bytesPerSecond } = this.#state.pass!;
     this.#busy.add(number);
     try {
+      await this.#paceOf(bytesPerSecond).take(GROUP_COST);
       const { isObject, orphanMs } = this.#limits;
       const audit = new GroupAudit(this.#host, group, { bytesPerSecond, isObject, orphanMs, signal });
       const { tally, members } = await audit.run();
