@@ -23,8 +23,9 @@ export interface LookupTime {
 
 export interface LookupOptions {
   readonly contestants: readonly Contestant[];
+  /** Many, so that some are not disturbed by what else the machine does. */
   readonly runs: number;
-  /** Look-ups in a run. */
+  /** Look-ups in a run, at most. */
   readonly lookups: number;
   readonly seed: number;
   readonly clock: Clock;
@@ -34,6 +35,8 @@ const NODES_PER_SUBCLUSTER = 5;
 const COPIES = 3;
 /** Groups of the tables that some placements need, and of the compiled one. */
 const GROUP_COUNT = 4096;
+/** The table is so fast that a clock needs more of it. */
+const TABLE_LOOKUPS = 10_000;
 /** Whole units, since some placements take no others: 5 · 1.1^i is 62 635 for the hundredth. */
 const FIRST_WEIGHT = 5;
 const GROWTH = 1.1;
@@ -50,18 +53,25 @@ export function growingLayouts(counts: readonly number[]): LookupLayout[] {
   return (['even', 'growing'] as const).flatMap((weights) => counts.map((count) => growingLayout(weights, count)));
 }
 
+/** Look-ups before the first run: they are for the compiler. */
+const WARM_UP_LOOKUPS = 1000;
+/** A run takes no longer, so that most runs fit between two disturbances. */
+const MOST_RUN_MS = 2;
+const LEAST_LOOKUPS = 4;
+
 /** Nanoseconds a call, the best of the runs. */
 function timeCalls(options: LookupOptions, locate: (group: number) => readonly number[]): number {
-  const { runs, lookups, clock } = options;
-  let best = Infinity;
   let sink = 0;
-  for (let run = 0; run <= runs; run++) {
-    const begun = clock.monotonic();
+  const timeMs = (lookups: number): number => {
+    const begun = options.clock.monotonic();
     for (let i = 0; i < lookups; i++) sink += locate((i * 2_654_435_761) % GROUP_COUNT)[0] ?? 0;
-    const elapsed = clock.monotonic() - begun;
-    // the first run is for the compiler
-    if (run > 0) best = Math.min(best, elapsed);
-  }
+    return options.clock.monotonic() - begun;
+  };
+  const warmUpMs = timeMs(WARM_UP_LOOKUPS);
+  const fitting = Math.floor((MOST_RUN_MS * WARM_UP_LOOKUPS) / Math.max(warmUpMs, 1e-3));
+  const lookups = Math.max(LEAST_LOOKUPS, Math.min(options.lookups, fitting));
+  let best = Infinity;
+  for (let run = 0; run < options.runs; run++) best = Math.min(best, timeMs(lookups));
   return sink < 0 ? 0 : (best * 1e6) / lookups;
 }
 
@@ -72,7 +82,7 @@ function timeTable(options: LookupOptions, { subclusters, copies }: LookupLayout
   const table = compilePlacement(topology, Math.log2(GROUP_COUNT), copies);
   const locate = (group: number): readonly number[] => table.members(group as Parameters<typeof table.members>[0]);
   for (let group = 0; group < GROUP_COUNT; group++) locate(group);
-  return timeCalls({ ...options, lookups: Math.max(options.lookups, 100_000) }, locate);
+  return timeCalls({ ...options, lookups: TABLE_LOOKUPS }, locate);
 }
 
 export const TABLE = 'compiled table';

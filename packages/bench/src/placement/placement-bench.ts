@@ -52,8 +52,8 @@ export interface PlacementBenchOptions {
 
 /** Groups of each experiment: the founding one is that of 2009 always, a file's own at most `most`. */
 const SIZES = {
-  full: { founding: 10_000, racks: 32_768, most: 65_536, sets: 100, runs: 9, lookups: 4000 },
-  quick: { founding: 10_000, racks: 4096, most: 4096, sets: 20, runs: 3, lookups: 500 },
+  full: { founding: 10_000, racks: 32_768, most: 65_536, sets: 100, runs: 100, lookups: 1000 },
+  quick: { founding: 10_000, racks: 4096, most: 4096, sets: 20, runs: 30, lookups: 500 },
 } as const;
 const LOOKUP_SIZES = { full: [1, 2, 5, 10, 25, 50, 75, 100], quick: [1, 10, 50, 100] } as const;
 const GROUP_NODES = { full: [15, 50, 100, 300, 1000], quick: [15, 50, 100] } as const;
