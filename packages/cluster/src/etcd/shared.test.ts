@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { ManualClock, SeededRandom, silentLog, systemClock, SystemRandom } from '@webdfs/base';
 import { createCluster } from '../create-cluster.ts';
@@ -81,6 +84,52 @@ test('a watch from before a compaction says so; a map goes on by reading again',
   await assert.rejects(first(store.watch(revision, new AbortController().signal)), { code: 'COMPACTED' });
   await store.transact({ compare: [], write: [put('down/3', '{"reason":"lost","session":0}')] });
   assert.deepEqual((await map.readFresh()).marked(), [2, 3]);
+});
+
+/** A member whose watches are answered and then never tell anything; all else goes to the real one. */
+async function deafMember(): Promise<{ host: string; watched: () => number } & AsyncDisposable> {
+  let watched = 0;
+  const server = createServer((request, response) => {
+    if (request.url === '/v3/watch') {
+      watched++;
+      response.write('{"result":{"header":{"revision":"1"},"created":true}}\n');
+      return;
+    }
+    void (async () => {
+      const body = await text(request);
+      const answer = await fetch(`http://${etcd!.hosts[0]}${request.url}`, { method: 'POST', body });
+      response.end(await answer.text());
+    })();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return {
+    host: `127.0.0.1:${address.port}`,
+    watched: () => watched,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+test('a watch that has gone deaf is left for another member, and misses nothing', { skip }, async () => {
+  await using deaf = await deafMember();
+  await using store = openEtcdMapStore({
+    address: { hosts: [deaf.host, etcd!.hosts[0]!], tls: false },
+    name: 'deaf',
+    clock: systemClock,
+    random: new SystemRandom(),
+    log: silentLog,
+    lagMs: 200,
+  });
+  const { revision } = await store.transact({ compare: [], write: [put('a', '1')] });
+  const told = first(store.watch(revision, new AbortController().signal));
+  while (deaf.watched() === 0) await new Promise((resolve) => setImmediate(resolve));
+  const written = await store.transact({ compare: [], write: [put('a', '2')] });
+  assert.deepEqual([(await told).revision, deaf.watched()], [written.revision, 1]);
 });
 
 test('a transaction of which each kind may be part is atomic: all of its keys, or none', { skip }, async () => {
