@@ -1,3 +1,4 @@
+import type { FinishedScrub } from './scrub-reports.ts';
 import type { Topology } from '@webdfs/placement';
 
 /** What a node tells of the cluster and of one object: the JSON of `webdfs status --json` and `webdfs where --json`. */
@@ -53,6 +54,8 @@ export interface StatusReport {
     /** Nobody serves them at this moment: no primary, or one that is taking over. */
     readonly withoutPrimary: number;
   };
+  /** Counting and verifying all copies: whether a pass is under way, and the last that counted everything. */
+  readonly scrub: { readonly running: boolean; readonly lastComplete?: FinishedScrub };
 }
 
 export interface CopyReport {
@@ -84,6 +87,9 @@ export interface WhereReport {
   /** The path of the computation, a sentence each. */
   readonly steps: readonly string[];
   readonly places: readonly PlaceReport[];
+  /** Blocks of the object, and the number of the first that was looked at: of a large object only some are, at a time. */
+  readonly blocks: number;
+  readonly firstBlock: number;
   /** Every copy of everything is present and good. */
   readonly sound: boolean;
 }
@@ -100,4 +106,20 @@ export interface TopologyReport {
   readonly target?: Topology;
   /** Nodes written off. */
   readonly out: readonly number[];
+  /** Revision at which what stands here was last changed: a change names it, so that none is made blindly. */
+  readonly revision: number;
+  /** Groups that have all their copies stay where they are. */
+  readonly paused: boolean;
+  /** Of all policies. */
+  readonly groups: number;
+  /** Groups whose members are those that they should have. */
+  readonly atGoal: number;
+  /** All nodes are on one machine, whose supervisor starts new ones. */
+  readonly isSupervised: boolean;
+  /** Data folders that ask for a place, in the order in which they came. */
+  readonly waiting: readonly {
+    readonly folder: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly weight: number;
+  }[];
 }
