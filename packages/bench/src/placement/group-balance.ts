@@ -80,7 +80,7 @@ export function measurePins(cluster: Cluster, groupBits: number, seed: number): 
 function pinTable(pinned: readonly PinnedBalance[]): ReportTable {
   return {
     id: 'pins',
-    title: 'Pins until the fullest node is within 2 % of its share, wrd',
+    title: 'Pins until the fullest node is within 2 % of its share, as far as whole groups allow, wrd',
     columns: [
       textColumn('cluster'),
       numberColumn('groups'),
