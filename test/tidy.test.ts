@@ -14,6 +14,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   store: 2,
   cluster: 2,
   replica: 3,
+  rescale: 4,
   history: 1,
   client: 5,
   server: 5,

@@ -61,11 +61,10 @@ export class Execution {
         this.#kept.delete(`${effect.node}:${effect.parcel}`);
         return;
       case 'send':
-        this.#send(effect.transfer, payload);
+        this.#send(effect.transfer);
         return;
       case 'write':
-        assert(payload !== undefined, 'what is written has just come');
-        this.#write(effect.transfer, payload);
+        this.#write(effect.transfer);
         return;
       case 'wait':
         this.#around.wait(effect.seconds, () => this.#handle({ type: 'woke' }));
@@ -79,11 +78,15 @@ export class Execution {
     });
   }
 
-  #send(transfer: Transfer, payload: Uint8Array | undefined): void {
+  #keptOf(node: NodeId, parcel: number): Uint8Array {
+    const payload = this.#kept.get(`${node}:${parcel}`);
+    assert(payload !== undefined, 'what is sent or written is in memory');
+    return payload;
+  }
+
+  #send(transfer: Transfer): void {
     const { from, to, parcel, bytes } = transfer;
-    const content = this.#kept.get(`${from}:${parcel}`) ?? payload;
-    assert(content !== undefined, 'what is sent is in memory');
-    this.#around.network.send(transfer, content, {
+    this.#around.network.send(transfer, this.#keptOf(from, parcel), {
       sent: () => {
         this.#of(from).sent += bytes;
         this.#handle({ type: 'sent', transfer });
@@ -95,9 +98,9 @@ export class Execution {
     });
   }
 
-  #write(transfer: Transfer, payload: Uint8Array): void {
+  #write(transfer: Transfer): void {
     const { to, parcel, bytes } = transfer;
-    this.#around.storage.write(to, parcel, bytes, payload, () => {
+    this.#around.storage.write(to, parcel, bytes, this.#keptOf(to, parcel), () => {
       const figures = this.#of(to);
       figures.written += bytes;
       figures.finishedAt = this.#around.now();
