@@ -10,9 +10,9 @@ const CLUSTER = setupOf({
   name: 'a cluster',
   subclusters: [...subclustersOf([1, 2], 4), subcluster(9, { first: 30, count: 4, weight: 5 })],
   copies: 3,
-  groupCount: 512,
+  groupCount: 256,
 });
-const SETUPS: readonly Setup[] = [foundingSetup(512), rackSetup(512), CLUSTER];
+const SETUPS: readonly Setup[] = [foundingSetup(256), rackSetup(256), CLUSTER];
 
 for (const setup of SETUPS) {
   test(`${setup.title}: every algorithm places every change with as many distinct nodes as copies, none of weight 0`, () => {

@@ -4,7 +4,7 @@ import type { Check } from '../../report/check.ts';
 import { type Subclusters, subclustersOf } from '../layout.ts';
 import { none } from './claim.ts';
 
-const GROUP_BITS = 13;
+const GROUP_BITS = 12;
 const MOST_COPIES = 6;
 
 function topologyOf(algorithm: Topology['algorithm'], subclusters: Subclusters, copies: number): Topology {
