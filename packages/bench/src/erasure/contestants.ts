@@ -4,9 +4,6 @@ import { loadRonomon, ronomonEncode } from './ronomon.ts';
 import type { Contestant } from './sampling.ts';
 import { makeStripe, proveStripe, type Shape, type Stripe } from './stripe.ts';
 
-/** From so many bytes a shard the plain kernel is measured in few rounds: its rate does not depend on it any more. */
-const SLOW_SHARD = 65_536;
-
 export interface Field {
   readonly kernels: readonly Kernel[];
   readonly random: SeededRandom;
@@ -88,7 +85,7 @@ export function contestantsOf(
     const stripe = makeStripe(shape, shardBytes, field.random, memory);
     frees.push(() => stripe.free());
     const code = new ReedSolomon({ kernel, ...shape });
-    return { kernel, code, stripe, slow: kernel.name === 'plain' && shardBytes >= SLOW_SHARD };
+    return { kernel, code, stripe, slow: kernel.name === 'plain' };
   };
   for (const [i, kernel] of field.kernels.entries()) {
     const bench = benchOf(kernel);

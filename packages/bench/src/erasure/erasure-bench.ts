@@ -42,7 +42,7 @@ export interface Cell {
 /** `quick` is for a look. */
 export const ERASURE_SAMPLING = {
   quick: { rounds: 5, sampleBytes: 6_000_000, slowBytes: 1_000_000 },
-  full: { rounds: 17, sampleBytes: 24_000_000, slowBytes: 2_000_000 },
+  full: { rounds: 15, sampleBytes: 16_000_000, slowBytes: 3_000_000 },
 } as const satisfies Record<string, Sampling>;
 
 const textOf = ({ data, parity }: Shape): string => `${data}+${parity}`;

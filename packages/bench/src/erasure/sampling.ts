@@ -25,7 +25,7 @@ export interface Sampling {
 }
 
 /** Rounds of the slow ones, at most. */
-const SLOW_ROUNDS = 3;
+const SLOW_ROUNDS = 5;
 
 /** CPU time of the process with all its threads: unlike the clock it does not count what other programs took. */
 async function sample({ bytes, run }: Contestant, sampleBytes: number): Promise<number> {
