@@ -23,6 +23,9 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
 // a reader that went away (`webdfs ls | head`) is no error of ours
 process.stdout.on('error', () => process.exit(0));
 
+// waiting for a time alone does not keep a process: timers of the clock are not counted
+const held = setInterval(() => undefined, 60_000);
+
 const manifest: { version: string } = createRequire(import.meta.url)('../package.json');
 const words = process.argv.slice(2);
 process.exitCode = await runProgram(
@@ -37,3 +40,4 @@ process.exitCode = await runProgram(
   },
   manifest.version,
 );
+clearInterval(held);

@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { type Clock, codeOf, messageOf, sleep, WebdfsError } from '@webdfs/base';
+import { type Clock, codeOf, sleep, WebdfsError } from '@webdfs/base';
 import type { EtcdAddress } from './address.ts';
 import { errorOf, type Fields, wantsToken } from './answers.ts';
 import { linesOf } from './lines.ts';
@@ -35,14 +35,12 @@ const MAX_SOCKETS = 64;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 function notSent(cause: unknown): WebdfsError {
-  return new WebdfsError('UNAVAILABLE', `etcd is away: ${messageOf(cause)}`, { cause, details: { sent: false } });
+  return new WebdfsError('UNAVAILABLE', 'etcd is away', { cause, details: { sent: false } });
 }
 
 function unanswered(cause: unknown): WebdfsError {
-  return new WebdfsError('UNAVAILABLE', `etcd did not answer, it may or may not have happened: ${messageOf(cause)}`, {
-    cause,
-    details: { sent: true },
-  });
+  const message = 'etcd did not answer: it may or may not have happened';
+  return new WebdfsError('UNAVAILABLE', message, { cause, details: { sent: true } });
 }
 
 /**
