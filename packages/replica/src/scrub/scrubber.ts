@@ -278,6 +278,7 @@ export class Scrubber {
     this.#isDirty = true;
     const { id, bytesPerSecond } = this.#state.pass!;
     this.#host.log.info('pass begun', { pass: new Date(id).toISOString(), bytesPerSecond });
+    void this.#save();
     this.#wake?.();
   }
 

@@ -63,10 +63,18 @@ export async function survey(seams: SurveySeams, options: { readonly pass?: Pass
   return { ...found, lastComplete: completion };
 }
 
+/** Nodes that have not heard of the latest pass do so on the way. */
 async function surveyed(seams: SurveySeams, options: { readonly pass?: Pass }): Promise<Survey> {
+  let request = options;
   for (let tries = 1; ; tries++) {
     const { view } = seams.map;
-    const said = await askAll(seams, view, options);
+    const said = await askAll(seams, view, request);
+    const pass = latest(said.map(({ said: one }) => (typeof one === 'string' ? undefined : one.pass)));
+    const isNewsTo = said.some(({ said: one }) => typeof one !== 'string' && one.pass?.id !== pass?.id);
+    if (pass !== undefined && isNewsTo) {
+      request = { pass };
+      if (tries < TRIES) continue;
+    }
     const newest = Math.max(
       view.revision,
       ...said.map(({ said: one }) => (typeof one === 'string' ? 0 : one.revision)),
