@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { seedOf } from '@webdfs/base/testing';
@@ -253,39 +254,47 @@ test(
   },
 );
 
-test('between machines: links are encrypted, and a node with another token stays out', { skip }, async () => {
-  await using etcd = await RunningEtcd.start();
-  await using cluster = await JoinedCluster.start(etcd, { arguments: ['--wire', 'tls'] });
-  await cluster.whole();
-  assert.equal((await cluster.webdfs(0, 'mb', 's3://bucket')).code, 0);
-  const source = new URL(import.meta.url).pathname;
-  assert.equal((await cluster.webdfs(1, 'put', source, 's3://bucket/key')).code, 0);
-  const where = await cluster.webdfs(2, 'where', 's3://bucket/key', '--json');
-  assert.equal(where.code, 0, where.stdout + where.stderr);
+test(
+  'between machines: links are encrypted, those to etcd too, and a node with another token stays out',
+  { skip },
+  async () => {
+    await using etcd = await RunningEtcd.start({ tls: true });
+    const folder = await mkdtemp(join(tmpdir(), 'webdfs-ca-'));
+    await using _ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+    const ca = ['--etcd-ca', join(folder, 'ca.pem')];
+    await writeFile(ca[1]!, await etcd.certificate(0));
+    await using cluster = await JoinedCluster.start(etcd, { etcd: ca, arguments: ['--wire', 'tls'] });
+    await cluster.whole();
+    assert.equal((await cluster.webdfs(0, 'mb', 's3://bucket')).code, 0);
+    const source = new URL(import.meta.url).pathname;
+    assert.equal((await cluster.webdfs(1, 'put', source, 's3://bucket/key')).code, 0);
+    const where = await cluster.webdfs(2, 'where', 's3://bucket/key', '--json');
+    assert.equal(where.code, 0, where.stdout + where.stderr);
 
-  const node = cluster.nodeOf(2);
-  await cluster.stopMachine(2);
-  const inEtcd = ['--join', etcd.url, '--cluster'];
-  const stranger = await mustRun(process.execPath, [
-    ...FLAGS,
-    MAIN,
-    'cluster',
-    'init',
-    '--json',
-    ...inEtcd,
-    'strangers',
-  ]);
-  const { token } = JSON.parse(stranger) as { token: string };
-  const listen = ['--listen', `127.0.0.1:${await freePort()}`, '--peers', '127.0.0.1:0'];
-  const data = ['--data', join(cluster.folderOf(2), 'strange')];
-  const { code, stderr } = await runProgram(
-    process.execPath,
-    [...FLAGS, MAIN, 'node', ...inEtcd, 'test', '--id', String(node), ...listen, ...data],
-    { WEBDFS_TOKEN: token },
-    { timeoutMs: 60_000 },
-  );
-  assert.notEqual(code, 0);
-  assert.match(stderr, /another token/);
-  await cluster.startMachine(2);
-  await cluster.whole();
-});
+    const node = cluster.nodeOf(2);
+    await cluster.stopMachine(2);
+    const inEtcd = [...ca, '--join', etcd.url, '--cluster'];
+    const stranger = await mustRun(process.execPath, [
+      ...FLAGS,
+      MAIN,
+      'cluster',
+      'init',
+      '--json',
+      ...inEtcd,
+      'strangers',
+    ]);
+    const { token } = JSON.parse(stranger) as { token: string };
+    const listen = ['--listen', `127.0.0.1:${await freePort()}`, '--peers', '127.0.0.1:0'];
+    const data = ['--data', join(cluster.folderOf(2), 'strange')];
+    const { code, stderr } = await runProgram(
+      process.execPath,
+      [...FLAGS, MAIN, 'node', ...inEtcd, 'test', '--id', String(node), ...listen, ...data],
+      { WEBDFS_TOKEN: token },
+      { timeoutMs: 60_000 },
+    );
+    assert.notEqual(code, 0);
+    assert.match(stderr, /another token/);
+    await cluster.startMachine(2);
+    await cluster.whole();
+  },
+);

@@ -42,6 +42,8 @@ export interface JoinedOptions {
   /** One for each node. */
   readonly seats?: readonly MachineSeat[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** Further words for whoever speaks to etcd. */
+  readonly etcd?: readonly string[];
   /** Further words for every node. */
   readonly arguments?: readonly string[];
   readonly replicas?: number;
@@ -108,7 +110,7 @@ export class JoinedCluster implements AsyncDisposable {
   }
 
   get #where(): string[] {
-    return ['--join', this.#etcd.url, '--cluster', this.#name];
+    return ['--join', this.#etcd.url, '--cluster', this.#name, ...(this.#options.etcd ?? [])];
   }
 
   /** Starts a machine that does not run; resolves when its node serves. */
