@@ -44,8 +44,10 @@ function chainOf(work: WorkTable, parcel: number, pace: number): Chain {
 /**
  * Chooses, for parcels that go to several nodes, who sends each copy: the root, from the block it has read, unless sending is what
  * sets the pace; then whoever of those that have the parcel has sent least.
+ *
+ * @returns the chain of each parcel, in their order
  */
-export function chooseChains(work: WorkTable): Chain[] {
+export function chooseChains(work: WorkTable, parcels: readonly number[]): Chain[] {
   const pace = work.busiestSeconds();
-  return work.parcels.map((_, parcel) => chainOf(work, parcel, pace));
+  return parcels.map((parcel) => chainOf(work, parcel, pace));
 }

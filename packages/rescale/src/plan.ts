@@ -1,8 +1,7 @@
 import type { NodeId } from '@webdfs/base';
-import { chooseChains } from './chains.ts';
 import { checkParcels, compareTurns, type Parcel, type Transfer } from './parcel.ts';
 import type { RatesOf } from './rates.ts';
-import { chooseRoots } from './roots.ts';
+import { planStages } from './stages.ts';
 import { turnsOf } from './turns.ts';
 import { type Pace, paceOf, slowest, type Usage } from './usage.ts';
 import { WorkTable } from './work-table.ts';
@@ -34,16 +33,17 @@ export function planRescale(parcels: readonly Parcel[], ratesOf: RatesOf): Resca
   checkParcels(parcels);
   const moving = parcels.filter(({ receivers }) => receivers.length > 0);
   const work = new WorkTable(moving, ratesOf);
-  const stages = chooseRoots(work);
-  const chains = chooseChains(work);
-  const turns = turnsOf(stages, (parcel) => chains[parcel]![0]!);
-  const transfers = chains.flatMap((chain, parcel) => {
-    const { id, bytes } = moving[parcel]!;
-    const key = turns.get(parcel)!;
-    return chain.map(({ from, to, depth }): Transfer => {
-      return { parcel: id, bytes, from: work.nodes[from]!, to: work.nodes[to]!, depth, key };
-    });
-  });
+  const stages = planStages(work);
+  const turns = turnsOf(stages);
+  const transfers = stages.flatMap(({ parcels, chains }) =>
+    parcels.flatMap((parcel, i) => {
+      const { id, bytes } = moving[parcel]!;
+      const key = turns.get(parcel)!;
+      return chains[i]!.map(({ from, to, depth }): Transfer => {
+        return { parcel: id, bytes, from: work.nodes[from]!, to: work.nodes[to]!, depth, key };
+      });
+    }),
+  );
   transfers.sort(compareTurns);
   const usage = new Map(work.nodes.map((node, number) => [node, work.usage(number)]));
   const pace = slowest(work.nodes.map((node) => paceOf(node, usage.get(node)!, ratesOf(node))));

@@ -3,41 +3,16 @@ import type { WorkTable } from './work-table.ts';
 /** Rounds of moving parcels to cheaper holders; each is linear, and few are needed. */
 const MAX_ROUNDS = 24;
 
-/** Parcels of one urgency. */
-export interface Stage {
-  readonly parcels: readonly number[];
-  /** When the busiest node has done its part of this stage and of all before it. */
-  readonly seconds: number;
-}
-
 /**
- * Chooses who reads each parcel: greedily, the largest parcels first, each by the holder that is then least busy. Within a few per
+ * Chooses who reads each of some parcels: greedily, the largest first, each by the holder that is then least busy. Within a few per
  * cent of the optimum that a flow finds (roots.test.ts), in linear time.
- *
- * Parcels that are moved first because few copies of them are left are balanced among themselves first: they go to more receivers
- * than others, and nodes would idle at the start of the plan or at its end if only the sum were even.
- *
- * @returns the stages, the most urgent first
  */
-export function chooseRoots(work: WorkTable): Stage[] {
-  return byUrgency(work).map((parcels) => {
-    for (const parcel of parcels) work.admit(parcel);
-    for (const parcel of parcels) work.setRoot(parcel, leastBusy(work, parcel));
-    improveRoots(work, parcels);
-    return { parcels, seconds: work.busiestSeconds() };
-  });
-}
-
-/** Parcels with equally many safe copies, the fewest first; within, the order in which they are best given to holders. */
-function byUrgency(work: WorkTable): number[][] {
-  const classes = Map.groupBy(work.parcels.keys(), (parcel) => work.parcels[parcel]!.safeCopies);
-  return [...classes.keys()]
-    .sort((a, b) => a - b)
-    .map((safeCopies) =>
-      classes
-        .get(safeCopies)!
-        .sort((a, b) => work.bytes(b) - work.bytes(a) || work.holders[a]!.length - work.holders[b]!.length || a - b),
-    );
+export function chooseRoots(work: WorkTable, parcels: readonly number[]): void {
+  const order = parcels.toSorted(
+    (a, b) => work.bytes(b) - work.bytes(a) || work.holders[a]!.length - work.holders[b]!.length || a - b,
+  );
+  for (const parcel of order) work.setRoot(parcel, leastBusy(work, parcel));
+  improveRoots(work, order);
 }
 
 /** The holder that would be least busy with a parcel. */

@@ -1,5 +1,4 @@
-import type { Hop } from './chains.ts';
-import type { Stage } from './roots.ts';
+import type { Stage } from './stages.ts';
 
 const NODE_SPAN = 65_536;
 /** Multiples of it fill [0, 1) evenly, in an order that has nothing to do with the parcels'. */
@@ -17,19 +16,21 @@ function offsetOf(pair: number): number {
  * All copies of a parcel have one turn, so that what is read for the first is still in memory for the others. A copy that is passed on
  * comes after the one that is passed on because it is deeper.
  *
- * @param firstHop  of a parcel, by its position: it decides in which pair the parcel is counted
+ * @returns the turn of each parcel, by its number in the table
  */
-export function turnsOf(stages: readonly Stage[], firstHop: (parcel: number) => Hop): Map<number, number> {
+export function turnsOf(stages: readonly Stage[]): Map<number, number> {
   const turns = new Map<number, number>();
   const whole = stages.at(-1)?.seconds ?? 0;
   let start = 0;
-  for (const { parcels, seconds } of stages) {
+  for (const { parcels, chains, seconds } of stages) {
     const end = whole === 0 ? 1 : seconds / whole;
-    const pairs = Map.groupBy(parcels, (parcel) => firstHop(parcel).from * NODE_SPAN + firstHop(parcel).to);
+    const pairs = Map.groupBy(parcels.keys(), (i) => chains[i]![0]!.from * NODE_SPAN + chains[i]![0]!.to);
     for (const [pair, list] of pairs) {
       const offset = offsetOf(pair);
-      list.sort((a, b) => ((a * GOLDEN) % 1) - ((b * GOLDEN) % 1));
-      for (const [j, parcel] of list.entries()) turns.set(parcel, start + ((end - start) * (j + offset)) / list.length);
+      list.sort((a, b) => ((parcels[a]! * GOLDEN) % 1) - ((parcels[b]! * GOLDEN) % 1));
+      for (const [j, i] of list.entries()) {
+        turns.set(parcels[i]!, start + ((end - start) * (j + offset)) / list.length);
+      }
     }
     start = end;
   }

@@ -10,9 +10,8 @@ export class WorkTable {
   /** Node numbers of each parcel's holders and receivers. */
   readonly holders: readonly (readonly number[])[];
   readonly receivers: readonly (readonly number[])[];
-  /** Who reads each parcel, and how many copies it sends itself. */
+  /** Who reads each parcel and sends its first copy. */
   readonly roots: Int32Array;
-  readonly rootSends: Int32Array;
   readonly #rates: readonly Rates[];
   readonly #receive: Float64Array;
   readonly #send: Float64Array;
@@ -32,7 +31,6 @@ export class WorkTable {
     this.nodes = [...numbers.keys()];
     this.#rates = this.nodes.map(ratesOf);
     this.roots = new Int32Array(parcels.length).fill(-1);
-    this.rootSends = new Int32Array(parcels.length).fill(1);
     this.#receive = new Float64Array(this.nodes.length);
     this.#send = new Float64Array(this.nodes.length);
     this.#read = new Float64Array(this.nodes.length);
@@ -47,23 +45,21 @@ export class WorkTable {
     return this.parcels[parcel]!.bytes;
   }
 
-  /** Makes a node the one that reads a parcel and sends its copies, instead of the one before. */
+  /** Makes a node the one that reads a parcel and sends its first copy, instead of the one before. */
   setRoot(parcel: number, node: number): void {
     const bytes = this.bytes(parcel);
     const old = this.roots[parcel]!;
-    const sent = bytes * this.rootSends[parcel]!;
     if (old >= 0) {
       this.#read[old]! -= bytes;
-      this.#send[old]! -= sent;
+      this.#send[old]! -= bytes;
     }
     this.roots[parcel] = node;
     this.#read[node]! += bytes;
-    this.#send[node]! += sent;
+    this.#send[node]! += bytes;
   }
 
-  /** One more copy that a node sends: the root, or a node that passes it on. */
+  /** One more copy that a node sends. */
   addSend(parcel: number, node: number): void {
-    if (node === this.roots[parcel]) this.rootSends[parcel]!++;
     this.#send[node]! += this.bytes(parcel);
   }
 
@@ -80,7 +76,7 @@ export class WorkTable {
   /** Seconds that a node is busy serving, and writing what it gets, once it serves a parcel as well. */
   serveSeconds(node: number, parcel: number): number {
     const bytes = this.bytes(parcel);
-    return Math.max(this.sendSeconds(node, bytes * this.rootSends[parcel]!), this.deviceSeconds(node, bytes));
+    return Math.max(this.sendSeconds(node, bytes), this.deviceSeconds(node, bytes));
   }
 
   /** Seconds that a node is busy as things stand. */
