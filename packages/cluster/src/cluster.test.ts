@@ -300,3 +300,19 @@ test('after the store was away from everybody nobody is lost, though every sessi
     assert.deepEqual([view.marked(), view.overridden(FIRST_POLICY)], [[], []], `after ${awayMs} ms`);
   }
 });
+
+test('a node whose store grants long leases still stops within the time that others wait for', async () => {
+  await using cluster = await MapCluster.of(3);
+  const { store, session } = cluster.node(2);
+  store.generosity = 10;
+  // the lease that it has is lost, and the next one is long
+  store.reachable = false;
+  await cluster.pass(2 * parameters.leaseMs);
+  store.reachable = true;
+  await cluster.pass(2 * parameters.leaseMs);
+  assert.ok(session.holds());
+  store.reachable = false;
+  await cluster.pass(parameters.leaseMs);
+  assert.ok(!session.holds());
+  assert.ok(cluster.node(1).map.view.live(asNodeId(2)) !== undefined, 'its lease in the store goes on');
+});

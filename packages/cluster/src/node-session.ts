@@ -286,8 +286,10 @@ export class NodeSession implements NodeLease, AsyncDisposable {
     const at = this.#now();
     this.#state = leaseStep(this.#state, { type: 'attempt', id, at });
     this.#proveDisk(at);
+    // a store may grant more than was asked; others wait for a lease of the time that all have agreed on
+    const ttlMs = Math.min(lease.ttlMs, this.#options.parameters.leaseMs);
     const kept = lease.renew().then(() => {
-      this.#state = leaseStep(this.#state, { type: 'kept', id, ttlMs: lease.ttlMs });
+      this.#state = leaseStep(this.#state, { type: 'kept', id, ttlMs });
     });
     const complete = store.fresh(map.view.revision).then(async (revision) => {
       this.#state = leaseStep(this.#state, { type: 'fresh', id, revision });
