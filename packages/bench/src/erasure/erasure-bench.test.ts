@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ManualClock, SeededRandom } from '@webdfs/base';
+import { codeOf, ManualClock, messageOf, SeededRandom } from '@webdfs/base';
 import { openKernel, ReedSolomon } from '@webdfs/erasure';
 import { reportHtml } from '../report/html.ts';
 import { benchErasure, type Cell } from './erasure-bench.ts';
 import { checksOf } from './gates.ts';
+import { loadRonomon } from './ronomon.ts';
 import { measureRates } from './sampling.ts';
 import { makeStripe, proveStripe } from './stripe.ts';
 
@@ -70,6 +71,13 @@ test('a median is of the rounds after the first, and slow contestants have fewer
   );
   assert.deepEqual(runs, { quick: 40, slow: 6 });
   for (const { least, median, most } of rates) assert.ok(least <= median && median <= most && least > 0);
+});
+
+test('a native module that is not installed is told by name', () => {
+  assert.throws(
+    () => loadRonomon('/nowhere'),
+    (error) => codeOf(error) === 'NOT_FOUND' && messageOf(error).includes('/nowhere'),
+  );
 });
 
 test('a codec that gives wrong bytes is not measured', () => {

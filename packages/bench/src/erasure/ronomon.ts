@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { resolve } from 'node:path';
+import { WebdfsError } from '@webdfs/base';
 import type { Contestant } from './sampling.ts';
 import type { Shape } from './stripe.ts';
 
@@ -22,10 +23,14 @@ interface Ronomon {
 
 /**
  * The npm package @ronomon/reed-solomon, a native addon with SSSE3, from a folder in which it was installed.
- * @throws Error with the system's message if it is not there or does not load
+ * @throws WebdfsError NOT_FOUND if it is not there or does not load
  */
 export function loadRonomon(folder: string): Ronomon {
-  return createRequire(join(folder, 'package.json'))('@ronomon/reed-solomon') as Ronomon;
+  try {
+    return createRequire(resolve(folder, 'package.json'))('@ronomon/reed-solomon') as Ronomon;
+  } catch (cause) {
+    throw new WebdfsError('NOT_FOUND', `@ronomon/reed-solomon does not load from ${folder}`, { cause });
+  }
 }
 
 /** Its encode of a whole stripe; it runs in the thread pool, whose CPU time counts too. */
