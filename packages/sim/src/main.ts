@@ -103,7 +103,7 @@ async function many(first: number, count: number, minutes: number): Promise<numb
       process.stdout.write(
         `  replay: npm run sim -- --seed ${report.seed} ${process.argv.slice(2).filter(isKept).join(' ')}\n`,
       );
-    } else if (totals.seeds % 100 === 0) process.stdout.write(`${totals.seeds} seeds, ${totals.failed} failed\n`);
+    } else if (totals.seeds % 50 === 0) process.stdout.write(`${totals.seeds} seeds, ${totals.failed} failed\n`);
   };
   const run = (): Promise<void> =>
     new Promise((resolve, reject) => {

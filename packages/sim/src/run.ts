@@ -2,7 +2,7 @@ import { type LogLevel, messageOf, SeededRandom } from '@webdfs/base';
 import type { DiskFate, DiskOperation } from '@webdfs/base/testing';
 import type { Groups } from '@webdfs/client';
 import { checkHistory, drawOperations, HistoryRecorder } from '@webdfs/history';
-import { checkFinally, makeBucket } from './final-checks.ts';
+import { checkFinally, makeBucket, readFinally } from './final-checks.ts';
 import { Invariants } from './invariants.ts';
 import { SCALE } from './scale.ts';
 import { type Mix, SimulatedClient, Violation } from './simulated-client.ts';
@@ -91,7 +91,7 @@ function planOf(random: SeededRandom, given: readonly Fault[] | undefined): Plan
       thinkMs: 20 + random.below(300),
     },
     faults: given ?? (some.length === 0 ? ['kill', 'power'] : some),
-    everyMs: 400 + random.below(3_000),
+    everyMs: random.below(2) === 0 ? 100 + random.below(600) : 400 + random.below(2_000),
   };
 }
 
@@ -118,7 +118,6 @@ export async function runSeed(options: RunOptions): Promise<RunReport> {
     options.sabotage?.(cluster, breaking);
     await run.badDays(badMs);
     await run.goodDays();
-    run.checkHistory();
   } catch (error) {
     // what is not a finding is a broken invariant of the code, or a bug of the simulator: told with its stack
     const message = error instanceof Violation ? error.message : `${messageOf(error)}\n${(error as Error).stack ?? ''}`;
@@ -177,11 +176,13 @@ class Run {
 
   async goodDays(): Promise<void> {
     const { blockBytes } = SCALE.sizes;
-    const [cluster, invariants] = [this.#cluster, this.#invariants];
-    await checkFinally({ cluster, invariants, client: this.#last, blockBytes });
+    const seams = { cluster: this.#cluster, invariants: this.#invariants, client: this.#last, blockBytes };
+    await readFinally(seams);
+    this.#checkHistory();
+    await checkFinally(seams);
   }
 
-  checkHistory(): void {
+  #checkHistory(): void {
     const { offence, undecided } = checkHistory(this.#history.operations());
     if (offence !== undefined) {
       const drawing = drawOperations(offence.operations).join('\n');

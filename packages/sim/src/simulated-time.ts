@@ -60,7 +60,7 @@ export class SimulatedTime {
     if (!this.#held.has(owner)) this.#held.set(owner, []);
   }
 
-  /** What was held up happens now, in its order. `laterMs`: its timers stood still too, and are late by so much. */
+  /** What was held up happens now, in its order; or, if its timers stood still too, everything is late by `laterMs`. */
   release(owner: number, laterMs = 0): void {
     const held = this.#held.get(owner) ?? [];
     this.#held.delete(owner);
@@ -73,7 +73,7 @@ export class SimulatedTime {
       }
     }
     for (const happening of held) {
-      happening.at = this.#now;
+      happening.at = laterMs > 0 ? happening.at + laterMs : this.#now;
       this.#push(happening);
     }
   }
