@@ -25,7 +25,7 @@ export {
 export { announceFounding, type Domain, type Founding, type Joining } from './founding.ts';
 export { type Complaint } from './judgement.ts';
 export { type FollowedMap, followMap, type FollowOptions } from './local-map.ts';
-export { formatExport, isFrozen, type MapExport, parseExport, takeOut, unfreeze } from './map-export.ts';
+export { formatExport, parseExport, takeOut, unfreeze } from './map-export.ts';
 export { putIn } from './map-import.ts';
 export { connectMapStore, type MapClientOptions } from './map-client.ts';
 export { serveMapStore } from './map-server.ts';

@@ -2,9 +2,9 @@ import { utf8, WebdfsError } from '@webdfs/base';
 import type { Transaction } from './map-store.ts';
 
 /** etcd's `max-txn-ops` is 128, and its house adds one of its own; what is proposed to any house must fit there. */
-export const MAX_OPERATIONS = 127;
-export const MAX_KEY_BYTES = 256;
-export const MAX_VALUE_BYTES = 1024 * 1024;
+const MAX_OPERATIONS = 127;
+const MAX_KEY_BYTES = 256;
+const MAX_VALUE_BYTES = 1024 * 1024;
 const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 3_600_000;
 

@@ -10,19 +10,19 @@ export {
   parseEtcdAddress,
   unfreeze,
 } from '@webdfs/cluster';
-export { type Credentials, credentialsFrom, newSecrets, readSecrets, type Secrets } from './credentials.ts';
+export { type Credentials, credentialsFrom, readSecrets } from './credentials.ts';
 export { deriveSigningKey, pathOf, queryOf, signRequest } from '@webdfs/gateway';
 export { initCluster, type InitOptions } from './init-cluster.ts';
 export { type JoinOptions, type RunningMember, startJoined } from './joined.ts';
-export { type JoinedNodeOptions, startJoinedNode } from './joined-node.ts';
+export { startJoinedNode } from './joined-node.ts';
 export { exportMap, type FolderSeams, importMap, mapUsage, openFolderMap, openReadableMap } from './moved-map.ts';
-export { type NodeOptions, RunningNode, startNode, type WireOptions } from './node.ts';
+export { RunningNode, type WireOptions } from './node.ts';
 export { BEAT_MS, type FromNode, isToNode } from './node-messages.ts';
-export { type OwnedNodeOptions, startOwnedNode } from './owned-node.ts';
+export { startOwnedNode } from './owned-node.ts';
 export type { CopyReport, NodeReport, PlaceReport, StatusReport, TopologyReport, WhereReport } from './reports.ts';
 export { type ClusterOptions, RunningCluster, startCluster } from './supervisor.ts';
 export { checkStore, type StoreFindings } from './store-check.ts';
 export { S3Client } from './s3-client.ts';
-export { secretName, secretsOf, tokenOf } from './token.ts';
+export { tokenOf } from './token.ts';
 export { parseIds, parseTopologyFile, type TopologyFile } from './topology-file.ts';
 export { upload } from './upload.ts';
