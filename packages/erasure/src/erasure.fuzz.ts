@@ -77,5 +77,6 @@ for (let i = 0; i < cases; i++) {
     console.error(`case with seed ${seed + i} failed (repeat: … erasure.fuzz.ts 1 ${seed + i})`);
     throw error;
   }
+  if ((i + 1) % 10_000 === 0) console.log(`${i + 1} cases`);
 }
 console.log(`all equal: ${kernels.map(({ name }) => name).join(', ')}`);
