@@ -1,4 +1,5 @@
 import { type Clock, codeOf, type Disk, type Log, messageOf, type NodeId, WebdfsError } from '@webdfs/base';
+import { readIdentity } from '@webdfs/store';
 import { type Credentials, readSecrets, saveSecrets, type Secrets } from './credentials.ts';
 import { NodeProcess } from './node-process.ts';
 import { allReady, keepEndpoint, requireFreePort, untilStopped } from './start-up.ts';
@@ -35,23 +36,37 @@ export interface RunningMember extends AsyncDisposable {
   readonly ended: Promise<void>;
 }
 
-/** @throws BAD_CONFIG if nobody has handed over the cluster's token yet */
-async function secretsFor({ disk, folder, token }: JoinOptions): Promise<Secrets> {
-  if (token !== undefined) {
-    const secrets = secretsOf(token);
-    await saveSecrets(disk, folder, secrets);
-    return secrets;
-  }
+async function keptSecrets(disk: Disk, folder: string): Promise<Secrets | undefined> {
   try {
     return await readSecrets(disk, folder);
   } catch (error) {
-    if (codeOf(error) !== 'NOT_FOUND') throw error;
+    if (codeOf(error) === 'NOT_FOUND') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The secrets of the folder, or of the token that is handed over.
+ *
+ * @throws BAD_CONFIG if nobody has handed one over yet, or one that is not of the cluster whose data the folder holds
+ */
+async function secretsFor({ disk, folder, token }: JoinOptions): Promise<Secrets> {
+  const kept = await keptSecrets(disk, folder);
+  if (token === undefined) {
+    if (kept !== undefined) return kept;
     throw new WebdfsError(
       'BAD_CONFIG',
-      'joining needs the cluster\u2019s token, from "webdfs cluster init" or "webdfs cluster token": ' +
+      'joining needs the token of the cluster, from "webdfs cluster init" or "webdfs cluster token": ' +
         'name its file with --token-file, or set WEBDFS_TOKEN',
     );
   }
+  const given = secretsOf(token);
+  if (kept?.clusterSecret === given.clusterSecret) return kept;
+  if (kept !== undefined && (await readIdentity(disk, folder)) !== undefined) {
+    throw new WebdfsError('BAD_CONFIG', `${folder} holds data of a cluster with another token: leave the token out`);
+  }
+  await saveSecrets(disk, folder, given);
+  return given;
 }
 
 /**
