@@ -10,7 +10,7 @@ import {
   type SharedKernel,
 } from './kernel.ts';
 import type { Matrix } from './matrix.ts';
-import { CONSTANTS, DESCRIPTOR_BYTES, READ_PAST_BYTES } from './wasm/layout.ts';
+import { CONSTANTS, DESCRIPTOR_BYTES, READ_PAST_BYTES, TABLE_BYTES } from './wasm/layout.ts';
 import { loadProgram, makeMemory, type Program, type WasmMemory } from './wasm/load.ts';
 import { type Pass, passesOf } from './wasm/pass.ts';
 import { TableCache, type TableOwner } from './wasm/table-cache.ts';
@@ -30,8 +30,8 @@ const TARGETS = DESCRIPTOR_BYTES * MAX_COLUMNS;
 const STAGE = 512;
 const STAGE_BYTES = 262_144;
 const TABLES = STAGE + STAGE_BYTES;
-const TABLE_BYTES = 524_288;
-export const PART_BYTES = TABLES + TABLE_BYTES;
+const TABLES_BYTES = 524_288;
+export const PART_BYTES = TABLES + TABLES_BYTES;
 
 /** Tiles are whole steps of every pass, so that only a block's end is handled as an end. */
 const TILE_STEP = 384;
@@ -62,7 +62,7 @@ export class WasmKernel implements Kernel {
     this.#wasmMemory = wasmMemory;
     this.#program = loadProgram(program, wasmMemory);
     this.#part = part;
-    this.#tables = new TableCache(new BlockMemory(wasmMemory.buffer, part + TABLES, TABLE_BYTES));
+    this.#tables = new TableCache(new BlockMemory(wasmMemory.buffer, part + TABLES, TABLES_BYTES));
     this.#stage = memory.view(part + STAGE, STAGE_BYTES);
     this.#words = new Int32Array(wasmMemory.buffer, part, STAGE / 4);
   }
@@ -200,7 +200,7 @@ class WasmMatrix implements CompiledMatrix, TableOwner {
     this.columns = matrix[0]!.length;
     this.passes = kernel.passes(field, matrix, true);
     this.partialPasses = kernel.passes(field, matrix, false);
-    this.columnBytes = matrix.length * (field.bits === 8 ? 32 : 128);
+    this.columnBytes = matrix.length * TABLE_BYTES[field.bits];
   }
 
   multiply(product: Product): void {
