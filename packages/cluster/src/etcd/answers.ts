@@ -76,22 +76,29 @@ const CAUSES: readonly (readonly [words: RegExp, code: ErrorCode])[] = [
   [/authentication failed|invalid auth token|user name is empty|permission denied/, 'ACCESS_DENIED'],
 ];
 
-/** Errors of single answers are flat, those within a stream are an object of their own. */
-function textOf(answer: Fields): string {
-  const error = answer['error'];
-  return isFields(error) ? reasonIn(error, 'message') : reasonIn(answer, 'error');
+/**
+ * An error within an answer. Up to 3.5 single answers have it as text beside its number, streams as an object; since 3.6
+ * single answers have number and message alone, streams an object with other names.
+ */
+function failureIn(answer: Fields): { readonly text: string; readonly number: number } | undefined {
+  const { error } = answer;
+  if (isFields(error)) {
+    return { text: reasonIn(error, 'message'), number: Number(error['grpc_code'] ?? error['code']) };
+  }
+  if (error === undefined && (typeof answer['code'] !== 'number' || answer['message'] === undefined)) return undefined;
+  return { text: reasonIn(answer, error === undefined ? 'message' : 'error'), number: Number(answer['code']) };
 }
 
-/** The error that an answer of etcd means. */
-export function errorOf(answer: Fields): WebdfsError {
-  const text = textOf(answer);
-  const error = answer['error'];
-  const number = Number(isFields(error) ? error['grpc_code'] : answer['code']);
+/** The error that an answer of etcd means, if it means one. */
+export function errorOf(answer: Fields): WebdfsError | undefined {
+  const failure = failureIn(answer);
+  if (failure === undefined) return undefined;
+  const { text, number } = failure;
   const code = CAUSES.find(([words]) => words.test(text))?.[1] ?? CODES[number] ?? 'UNAVAILABLE';
   return new WebdfsError(code, `etcd: ${text}`, { details: { sent: true } });
 }
 
 /** Whether the request was refused for want of a token that is still good. */
 export function wantsToken(answer: Fields): boolean {
-  return answer['error'] !== undefined && /invalid auth token|user name is empty/.test(textOf(answer));
+  return /invalid auth token|user name is empty/.test(failureIn(answer)?.text ?? '');
 }

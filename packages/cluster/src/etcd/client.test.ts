@@ -102,7 +102,13 @@ test('an expired token is renewed, once, and the request sent again', async () =
   assert.equal(tokens, 1);
 });
 
-test('errors of etcd have our codes, by its words where its number says too little', () => {
+test('answers of every kind are no errors', () => {
+  for (const answer of [{}, { header: {} }, { result: { created: true } }, { version: '3.6.1', leader: '1' }]) {
+    assert.equal(errorOf(answer), undefined);
+  }
+});
+
+test('errors of etcd, in the shapes of every version, have our codes, by its words where its number says too little', () => {
   const cases = [
     ['etcdserver: mvcc: required revision has been compacted', 11, 'COMPACTED'],
     ['etcdserver: mvcc: required revision is a future revision', 11, 'OLD_STORE'],
@@ -119,8 +125,13 @@ test('errors of etcd have our codes, by its words where its number says too litt
     ['something new', 2, 'UNAVAILABLE'],
   ] as const;
   for (const [text, number, code] of cases) {
-    assert.equal(errorOf({ error: text, message: text, code: number }).code, code, text);
-    assert.equal(errorOf({ error: { message: text, grpc_code: number } }).code, code, `${text}, in a stream`);
+    const shapes = [
+      { error: text, message: text, code: number },
+      { error: { message: text, grpc_code: number, http_code: 400 } },
+      { code: number, message: text, details: [] },
+      { error: { code: number, message: text, details: [] } },
+    ];
+    for (const shape of shapes) assert.equal(errorOf(shape)?.code, code, JSON.stringify(shape));
   }
 });
 

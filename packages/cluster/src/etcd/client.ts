@@ -43,6 +43,13 @@ function unanswered(cause: unknown): WebdfsError {
   return new WebdfsError('UNAVAILABLE', message, { cause, details: { sent: true } });
 }
 
+/** @throws the error that an answer means */
+function checked(answer: Fields): Fields {
+  const error = errorOf(answer);
+  if (error !== undefined) throw error;
+  return answer;
+}
+
 /**
  * etcd's JSON gateway over HTTP: one POST a request. Members are asked in turn, and the one that answered last first.
  *
@@ -95,8 +102,7 @@ export class EtcdClient implements Disposable {
     const response = await this.#send(path, body, { ms: timeoutMs, signal });
     try {
       for await (const answer of linesOf(response, MAX_ANSWER_BYTES)) {
-        if (answer['error'] !== undefined) throw errorOf(answer);
-        yield answer;
+        yield checked(answer);
       }
     } catch (error) {
       throw codeOf(error) === undefined ? unanswered(error) : error;
@@ -116,15 +122,13 @@ export class EtcdClient implements Disposable {
       await this.#authenticate(ms);
       answer = await this.#exchange(path, body, ms);
     }
-    if (answer['error'] !== undefined) throw errorOf(answer);
-    return answer;
+    return checked(answer);
   }
 
   async #authenticate(ms: number): Promise<void> {
     const { user, password = '' } = this.#options.address;
     this.#token = undefined;
-    const answer = await this.#exchange('auth/authenticate', { name: user, password }, ms);
-    if (answer['error'] !== undefined) throw errorOf(answer);
+    const answer = checked(await this.#exchange('auth/authenticate', { name: user, password }, ms));
     this.#token = String(answer['token']);
   }
 
