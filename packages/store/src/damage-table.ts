@@ -2,7 +2,8 @@ import { asGroupId, asPolicyId, type Clock, fromHex, type GroupKey, type Log, to
 import { damageRowKey, type DamageValue, packDamage } from './state-rows.ts';
 import type { Damage } from './store.ts';
 
-interface Known extends DamageValue {
+/** A place that is known to be damaged. */
+export interface DamagedPlace extends DamageValue {
   readonly volume: number;
   readonly place: number;
 }
@@ -15,8 +16,9 @@ const MAX_DAMAGE = 100_000;
  * elsewhere (repair) is no longer damage.
  */
 export class DamageTable {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, DamagedPlace>();
   readonly #perVolume = new Map<number, number>();
+  #settled = 0;
   readonly #listeners: ((damage: Damage) => void)[] = [];
   readonly #clock: Clock;
   readonly #log: Log;
@@ -28,18 +30,33 @@ export class DamageTable {
     this.#put = options.put;
   }
 
+  /** Places that somebody may still need. */
   get size(): number {
-    return this.#known.size;
+    return this.#known.size - this.#settled;
   }
 
   /** P11: a head was unreadable, so the tail of some group may be missing. */
   get suspect(): boolean {
-    for (const damage of this.#known.values()) if (damage.headLost) return true;
+    for (const damage of this.#known.values()) if (damage.headLost && damage.settled !== true) return true;
     return false;
   }
 
   isDamaged(volume: number): boolean {
     return (this.#perVolume.get(volume) ?? 0) > 0;
+  }
+
+  *unsettled(): Generator<DamagedPlace> {
+    for (const damage of this.#known.values()) if (damage.settled !== true) yield damage;
+  }
+
+  /** Nothing here needs the place any more. */
+  settle({ volume, place }: DamagedPlace): void {
+    const known = this.#known.get(`${volume}:${place}`);
+    if (known === undefined || known.settled === true) return;
+    const { volume: _volume, place: _place, ...value } = known;
+    const settled: DamageValue = { ...value, settled: true };
+    this.#remember({ ...settled, volume, place });
+    this.#put(damageRowKey(volume, place), packDamage(settled));
   }
 
   onDamage(listener: (damage: Damage) => void): void {
@@ -103,22 +120,26 @@ export class DamageTable {
     }
   }
 
-  #remember(damage: Known): void {
+  #remember(damage: DamagedPlace): void {
     const name = `${damage.volume}:${damage.place}`;
-    const isKnown = this.#known.has(name);
+    const known = this.#known.get(name);
     this.#known.set(name, damage);
-    if (isKnown) return;
+    this.#settled += Number(damage.settled === true) - Number(known?.settled === true);
+    if (known !== undefined) return;
     this.#perVolume.set(damage.volume, (this.#perVolume.get(damage.volume) ?? 0) + 1);
   }
 
   #forget(volume: number, place: number): void {
-    if (!this.#known.delete(`${volume}:${place}`)) return;
+    const known = this.#known.get(`${volume}:${place}`);
+    if (known === undefined) return;
+    this.#known.delete(`${volume}:${place}`);
+    if (known.settled === true) this.#settled -= 1;
     this.#perVolume.set(volume, this.#perVolume.get(volume)! - 1);
     this.#put(damageRowKey(volume, place), undefined);
   }
 
   list(): (Damage & { readonly length: number; readonly headLost: boolean })[] {
-    return [...this.#known.values()].map((damage) => ({
+    return [...this.unsettled()].map((damage) => ({
       volume: damage.volume,
       place: damage.place,
       length: damage.length,

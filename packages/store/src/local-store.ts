@@ -25,6 +25,7 @@ import type {
   WalkRow,
 } from './store.ts';
 import { purgeTombstones } from './tombstone-purge.ts';
+import { settleDamage } from './damage-settling.ts';
 import { type Pace, scrub } from './scrub.ts';
 import { Throttle } from './throttle.ts';
 import type { StoreUpkeep } from './store-upkeep.ts';
@@ -310,6 +311,10 @@ export class LocalStore implements Store {
 
   async damage(): Promise<Damage[]> {
     return this.#core.tables.damage.list();
+  }
+
+  settleDamage(): Promise<number> {
+    return settleDamage(this.#core.tables, this.#core.index);
   }
 
   saveFile(name: string, bytes: Uint8Array): Promise<void> {

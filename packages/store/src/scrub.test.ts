@@ -102,3 +102,29 @@ test('a scrub does not read faster than it may', async () => {
   assert.ok(seconds > (0.8 * volumeBytes) / 1000 - 1, `${volumeBytes} bytes in ${seconds} s`);
   assert.equal(bed.store.log(GROUP).objects, 20);
 });
+
+test('damage is settled where nothing needs what lies there, and nowhere else', async () => {
+  const bed = await aStore();
+  const { volume, place } = bed.store.find(aKey('a15'))!;
+  await putAll(bed.store, [aRecord({ sequence: 31, name: 'a15', body: someBytes(150, 31) })]);
+  await bed.damage(`${FOLDER}/volumes/${String(volume).padStart(8, '0')}.vol`, place + 50, Uint8Array.of(0xff));
+  await spoil(bed, 'a3', 'head');
+  await spoil(bed, 'a5', 'body');
+  await bed.store.scrub(FAST);
+  const before = bed.store.facts();
+  assert.ok(before.suspect);
+  assert.equal(await bed.store.settleDamage(), 1, 'a head that was garbage');
+  assert.equal(bed.store.facts().damaged, before.damaged - 1);
+  assert.equal(bed.store.facts().suspect, true, 'a row points to the other head');
+  const again = [
+    aRecord({ sequence: 32, name: 'a3', body: someBytes(150, 32) }),
+    aRecord({ sequence: 33, name: 'a5', body: someBytes(150, 33) }),
+  ];
+  await putAll(bed.store, again);
+  await bed.store.settleDamage();
+  assert.equal(bed.store.facts().suspect, false);
+  const { damaged } = bed.store.facts();
+  await bed.store[Symbol.asyncDispose]();
+  const store = await bed.open();
+  assert.deepEqual([store.facts().suspect, store.facts().damaged], [false, damaged], 'a restart does not forget it');
+});

@@ -307,6 +307,8 @@ export interface DamageValue {
   readonly key?: string | undefined;
   readonly policy?: number | undefined;
   readonly group?: number | undefined;
+  /** Nothing on this node needs the place any more. */
+  readonly settled?: boolean | undefined;
 }
 
 export function damageRowKey(volume: number, place: number): Buffer {

@@ -218,6 +218,13 @@ export interface Store extends AsyncDisposable {
   /** Damage found by a read, by compaction or the scrubber. */
   onDamage(listener: (damage: Damage) => void): void;
   damage(): Promise<Damage[]>;
+  /**
+   * Settles damage in places that nothing here needs any more; `facts().damaged` and `suspect` forget it. The caller vouches
+   * that this node holds what the other members hold: it was compared with them.
+   *
+   * @returns places settled
+   */
+  settleDamage(): Promise<number>;
   /** Small files beside the volumes, replaced whole and durably: `life`, `map`. */
   saveFile(name: string, bytes: Uint8Array): Promise<void>;
   loadFile(name: string): Promise<Uint8Array | undefined>;

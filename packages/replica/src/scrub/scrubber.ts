@@ -142,8 +142,21 @@ export class Scrubber {
     if (completion !== undefined && completion.pass > (this.#state.completion?.pass ?? 0)) {
       this.#state.completion = completion;
       this.#isDirty = true;
+      // all that this node should have was found here, or put here
+      if (completion.clean && completion.pass === this.#state.pass?.id) void this.#settle();
     }
     return encodeNodeScrub(this.report());
+  }
+
+  async #settle(): Promise<void> {
+    const { store, log } = this.#host;
+    try {
+      const settled = await store.settleDamage();
+      if (settled > 0) log.info('damage settled: nothing needs what lies there', { places: settled });
+    } catch (error) {
+      if (!(error instanceof WebdfsError)) throw error;
+      log.warn('damage not settled', { why: messageOf(error) });
+    }
   }
 
   /** LOOK. @throws CORRUPT, INVALID, TOO_LARGE, DISK_FAILED */
