@@ -3,7 +3,7 @@ import { checkParcels, compareTurns, type Parcel, type Transfer } from './parcel
 import type { RatesOf } from './rates.ts';
 import { planStages } from './stages.ts';
 import { turnsOf } from './turns.ts';
-import { type Pace, paceOf, slowest, type Usage } from './usage.ts';
+import { type Pace, paceOf, slowest, type Usage, usageOf } from './usage.ts';
 import { WorkTable } from './work-table.ts';
 
 /** Who sends what to whom, and in which order. Advice: it is computed from durable state, and losing it loses nothing. */
@@ -45,8 +45,8 @@ export function planRescale(parcels: readonly Parcel[], ratesOf: RatesOf): Resca
     }),
   );
   transfers.sort(compareTurns);
-  const usage = new Map(work.nodes.map((node, number) => [node, work.usage(number)]));
-  const pace = slowest(work.nodes.map((node) => paceOf(node, usage.get(node)!, ratesOf(node))));
+  const usage = usageOf(transfers);
+  const pace = slowest(Array.from(usage, ([node, used]) => paceOf(node, used, ratesOf(node))));
   const bytes = transfers.reduce((sum, transfer) => sum + transfer.bytes, 0);
   return { transfers, usage, seconds: pace?.seconds ?? 0, pace, bytes };
 }

@@ -1,5 +1,6 @@
 import type { NodeId } from '@webdfs/base';
 import type { Resource } from './bounds.ts';
+import type { Transfer } from './parcel.ts';
 import { type Rates, secondsFor } from './rates.ts';
 
 /** Bytes that a node takes in, sends, reads from its device and writes to it. */
@@ -32,4 +33,27 @@ export function slowest(paces: Iterable<Pace>): Pace | undefined {
   let most: Pace | undefined;
   for (const pace of paces) if (most === undefined || pace.seconds > most.seconds) most = pace;
   return most;
+}
+
+/** What some transfers take of each node: every copy is sent, received and written; a parcel is read once by whoever had it. */
+export function usageOf(transfers: Iterable<Transfer>): Map<NodeId, Usage> {
+  const usages = new Map<NodeId, { -readonly [Key in keyof Usage]: number }>();
+  const of = (node: NodeId): { -readonly [Key in keyof Usage]: number } => {
+    const known = usages.get(node);
+    if (known !== undefined) return known;
+    const usage = { receive: 0, send: 0, read: 0, write: 0 };
+    usages.set(node, usage);
+    return usage;
+  };
+  const read = new Set<string>();
+  for (const { parcel, bytes, from, to, depth } of transfers) {
+    const [source, target] = [of(from), of(to)];
+    source.send += bytes;
+    target.receive += bytes;
+    target.write += bytes;
+    if (depth > 0 || read.has(`${parcel}@${from}`)) continue;
+    read.add(`${parcel}@${from}`);
+    source.read += bytes;
+  }
+  return usages;
 }

@@ -1,7 +1,6 @@
 import type { NodeId } from '@webdfs/base';
 import type { Parcel } from './parcel.ts';
 import { type Rates, type RatesOf, secondsFor } from './rates.ts';
-import type { Usage } from './usage.ts';
 
 /** Parcels and nodes by dense numbers, and what the nodes have to do so far: what a plan is made with. */
 export class WorkTable {
@@ -89,10 +88,5 @@ export class WorkTable {
     let most = 0;
     for (let node = 0; node < this.nodes.length; node++) most = Math.max(most, this.#busySeconds(node));
     return most;
-  }
-
-  usage(node: number): Usage {
-    const receive = this.#receive[node]!;
-    return { receive, send: this.#send[node]!, read: this.#read[node]!, write: receive };
   }
 }

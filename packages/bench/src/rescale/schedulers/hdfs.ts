@@ -1,7 +1,7 @@
 import type { NodeId, SeededRandom } from '@webdfs/base';
 import type { Transfer } from '@webdfs/rescale';
 import type { DataTransferScheduler, PlacedFile } from '../parts.ts';
-import { usageSeconds } from './usage-seconds.ts';
+import { planSeconds } from './plan-seconds.ts';
 
 /** Whoever has the fewest transfers so far; among equals chance decides. */
 function freest(holders: readonly NodeId[], counts: ReadonlyMap<NodeId, number>, random: SeededRandom): NodeId {
@@ -34,6 +34,6 @@ export const HDFS: DataTransferScheduler = {
       counts.set(from, (counts.get(from) ?? 0) + 1);
       return { parcel, bytes: file.bytes, from, to, depth: 0, key };
     });
-    return { transfers, seconds: usageSeconds(transfers, ratesOf) };
+    return { transfers, seconds: planSeconds(transfers, ratesOf) };
   },
 };

@@ -1,5 +1,5 @@
 import type { Transfer } from '@webdfs/rescale';
-import { usageSeconds } from './usage-seconds.ts';
+import { planSeconds } from './plan-seconds.ts';
 import type { DataTransferScheduler } from '../parts.ts';
 import { parcelsOf } from './min-max.ts';
 
@@ -21,6 +21,6 @@ export const RANDOM_HOLDER: DataTransferScheduler = {
       }),
     );
     transfers.sort((a, b) => a.key - b.key);
-    return { transfers, seconds: usageSeconds(transfers, ratesOf) };
+    return { transfers, seconds: planSeconds(transfers, ratesOf) };
   },
 };
