@@ -1,8 +1,12 @@
+import { ERROR_CODES, type ErrorCode } from '@webdfs/base';
+
 /** What the supervisor and its node processes say to each other over their IPC channel. */
 
 export type FromNode =
   /** The door is open and every group this node is primary of is served. */
   | { readonly type: 'ready'; readonly node: number; readonly address: string }
+  /** It cannot start, and ends. */
+  | { readonly type: 'failed'; readonly code: ErrorCode; readonly message: string }
   /** Once a second: the event loop turns. */
   | { readonly type: 'beat' };
 
@@ -18,6 +22,10 @@ export function isFromNode(message: unknown): message is FromNode {
   if (typeof message !== 'object' || message === null || !('type' in message)) return false;
   if (message.type === 'ready') {
     return 'address' in message && typeof message.address === 'string' && 'node' in message && isNodeId(message.node);
+  }
+  if (message.type === 'failed') {
+    if (!('code' in message) || !('message' in message) || typeof message.message !== 'string') return false;
+    return ERROR_CODES.some((code) => code === message.code);
   }
   return message.type === 'beat';
 }

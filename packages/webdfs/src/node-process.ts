@@ -39,6 +39,7 @@ export class NodeProcess {
   #readyListeners: (() => void)[] = [];
   #endListeners: (() => void)[] = [];
   #deaths = 0;
+  #failure: WebdfsError | undefined;
 
   constructor(options: NodeProcessOptions) {
     this.#options = options;
@@ -64,6 +65,11 @@ export class NodeProcess {
 
   get up(): boolean {
     return this.#state.type === 'up';
+  }
+
+  /** Why it could not start, as it said last. */
+  get failure(): WebdfsError | undefined {
+    return this.#failure;
   }
 
   /** How often it ended before it was ever ready. */
@@ -124,6 +130,10 @@ export class NodeProcess {
     this.#child = child;
     child.on('message', (message) => {
       if (!isFromNode(message) || this.#child !== child) return;
+      if (message.type === 'failed') {
+        this.#failure = new WebdfsError(message.code, message.message);
+        return;
+      }
       this.#step({ type: message.type });
       if (message.type !== 'ready') return;
       this.#address = message.address;

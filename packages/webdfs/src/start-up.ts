@@ -1,11 +1,21 @@
 import { connect } from 'node:net';
-import { type Clock, type Disk, replaceWhole, sleep, utf8, WebdfsError } from '@webdfs/base';
+import { type Clock, type Disk, type ErrorCode, replaceWhole, sleep, utf8, WebdfsError } from '@webdfs/base';
 import type { NodeProcess } from './node-process.ts';
 
 /** What starting node processes is about, whether one machine runs all of a cluster or one node of it. */
 
 /** A node that dies so often before it was ever ready will not get better by itself. */
 const MAX_EARLY_DEATHS = 5;
+/** Nor will one whose failure only the operator can mend. (A folder that is locked may be let go by a process that ends.) */
+const HOPELESS: readonly ErrorCode[] = [
+  'BAD_CONFIG',
+  'ACCESS_DENIED',
+  'NOT_FOUND',
+  'WRONG_PEER',
+  'OLD_STORE',
+  'NEWER_FORMAT',
+  'UNSUPPORTED',
+];
 
 /** Refuses a port that somebody already answers on: with shared ports two servers would take turns. */
 export async function requireFreePort(host: string, port: number): Promise<void> {
@@ -32,7 +42,7 @@ export function untilStopped(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits until all nodes are up. @throws UNAVAILABLE if one keeps dying, CANCELLED when told to stop */
+/** Waits until all nodes are up. @throws what one says that cannot start, UNAVAILABLE if one keeps dying, CANCELLED */
 export async function allReady(
   processes: readonly NodeProcess[],
   options: { readonly clock: Clock; readonly signal: AbortSignal },
@@ -44,6 +54,7 @@ export async function allReady(
   });
   while (!done) {
     if (options.signal.aborted) throw new WebdfsError('CANCELLED', 'told to stop while starting');
+    for (const { failure } of processes) if (failure !== undefined && HOPELESS.includes(failure.code)) throw failure;
     const failing = processes.find((process) => process.deathsBeforeReady >= MAX_EARLY_DEATHS);
     if (failing !== undefined) {
       const name = failing.node === undefined ? 'the node' : `node ${failing.node}`;

@@ -1,4 +1,4 @@
-import { asNodeId, type Log, messageOf, NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
+import { asNodeId, codeOf, type Log, messageOf, NodeDisk, systemClock, SystemRandom } from '@webdfs/base';
 import {
   BEAT_MS,
   credentialsFrom,
@@ -128,7 +128,9 @@ export const nodeProcess: Command = {
     try {
       await serve(args, terminal, stop);
     } catch (error) {
+      const code = codeOf(error);
       if (!stop.aborted) stderrLog(terminal, {}).error('node cannot start', { reason: messageOf(error) });
+      if (code !== undefined) tell({ type: 'failed', code, message: messageOf(error) });
       process.exit(stop.aborted ? EXIT.OK : exitCodeOf(error));
     }
     // what a library, or the supervisor's channel, still holds open must not keep a stopped node
