@@ -21,6 +21,7 @@ export { BEAT_MS, type FromNode, isToNode } from './node-messages.ts';
 export { startOwnedNode } from './owned-node.ts';
 export type { CopyReport, NodeReport, PlaceReport, StatusReport, TopologyReport, WhereReport } from './reports.ts';
 export { type ClusterOptions, RunningCluster, startCluster } from './supervisor.ts';
+export type { ScrubReport } from './scrub-reports.ts';
 export { checkStore, type StoreFindings } from './store-check.ts';
 export { S3Client } from './s3-client.ts';
 export { tokenOf } from './token.ts';

@@ -1,12 +1,13 @@
 import { type Clock, type Disk, type Log, messageOf, type NodeId, type Random } from '@webdfs/base';
-import { GroupRouter, ObjectLayer } from '@webdfs/client';
+import { GroupRouter, isObjectKey, ObjectLayer } from '@webdfs/client';
 import { DEFAULT_PARAMETERS, FIRST_POLICY, type MapStore, parametersWith, type ProcessTable } from '@webdfs/cluster';
-import { KeyRing, type OpenDoor, openDoor } from '@webdfs/gateway';
+import { KeyRing, type OpenDoor, openDoor, type Reporter } from '@webdfs/gateway';
 import { announceBucket, BUCKET_CHANGED, decodeBucketChanged, StorageNode } from '@webdfs/server';
 import { LevelIndexHouse } from '@webdfs/store';
 import { type Link, NO_ATTACHMENT } from '@webdfs/wire';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { Credentials, Secrets } from './credentials.ts';
+import { beginScrub, scrubReport } from './scrub-report.ts';
 import { statusReport } from './status-report.ts';
 import { topologyReport } from './topology-report.ts';
 import { whereReport } from './where-report.ts';
@@ -60,6 +61,8 @@ const GRACE_MS = 5_000;
 const LEASE_LEFT_MS = DEFAULT_PARAMETERS.leaseMs - DEFAULT_PARAMETERS.marginMs;
 /** How often parts whose upload is closed are looked for. */
 const SWEEP_MS = 600_000;
+/** How often all copies are counted and verified. */
+const SCRUB_EVERY_MS = 7 * 86_400_000;
 
 /** A whole node: storage, routing, objects, doors. */
 export class RunningNode implements AsyncDisposable {
@@ -130,6 +133,7 @@ async function openStorage(options: NodeOptions): Promise<StorageNode> {
     clock,
     random,
     log,
+    replica: { scrub: { everyMs: SCRUB_EVERY_MS, isObject: isObjectKey } },
     parameters: parametersWith(options.fencesAlways === true ? { fenceMs: LEASE_LEFT_MS } : {}),
     onFatal: options.onFatal,
   });
@@ -169,13 +173,15 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   return new RunningNode(storage, door, stack.move());
 }
 
-function reporterOf(
-  access: ClusterAccess,
-): (name: string, parameter: (name: string) => string | undefined) => Promise<unknown> {
-  return async (name, parameter) => {
+function reporterOf(access: ClusterAccess): Reporter {
+  return async (name, parameter, method) => {
+    if (name === 'scrub')
+      return method === 'POST' ? await beginScrub(access, parameter('pace')) : await scrubReport(access);
+    if (method === 'POST') return undefined;
     if (name === 'status') return await statusReport(access);
     if (name === 'topology') return topologyReport(access);
     if (name !== 'where') return undefined;
-    return await whereReport(access, parameter('bucket') ?? '', parameter('key') ?? '');
+    const first = Number(parameter('block') ?? 0);
+    return await whereReport(access, { bucket: parameter('bucket') ?? '', key: parameter('key') ?? '', first });
   };
 }
