@@ -33,6 +33,9 @@ const TABLES = STAGE + STAGE_BYTES;
 const TABLES_BYTES = 524_288;
 export const PART_BYTES = TABLES + TABLES_BYTES;
 
+/** Begins nowhere in the memory: to be copied. */
+const OUTSIDE = -1;
+
 /** Tiles are whole steps of every pass, so that only a block's end is handled as an end. */
 const TILE_STEP = 384;
 
@@ -52,7 +55,9 @@ export class WasmKernel implements Kernel {
   readonly #stage: Uint8Array;
   /** Descriptors of sources and addresses of targets, as words. */
   readonly #words: Int32Array;
-  /** Where the sources and targets of the product under way lie, by their order. */
+  /** Of the product under way: where sources and targets begin, by their order, or OUTSIDE; and where their tiles lie. */
+  readonly #sourceBase: number[] = [];
+  readonly #targetBase: number[] = [];
   readonly #sourceAt: number[] = [];
   readonly #targetAt: number[] = [];
 
@@ -106,34 +111,54 @@ export class WasmKernel implements Kernel {
 
   /** Tile by tile where blocks have to pass through the stage; else in one go. For `WasmMatrix`. */
   multiply(matrix: WasmMatrix, product: Product): void {
-    const { columns, sources, targets, to, accumulate } = product;
-    const slots = this.#countOutside(product);
-    const bytes = slots === 0 ? to - product.from : Math.floor(STAGE_BYTES / slots / TILE_STEP) * TILE_STEP;
-    for (let from = product.from; from < to; from += bytes) {
-      const end = Math.min(to, from + bytes);
-      let slot = 0;
-      for (let i = 0; i < columns.length; i++) {
-        const block = sources[columns[i]!]!;
-        if (this.memory.holds(block)) this.#sourceAt[i] = block.byteOffset + from;
-        else this.#sourceAt[i] = this.#copyIn(part(block, from, end), bytes * slot++);
-      }
-      const firstTarget = slot;
-      for (let row = 0; row < targets.length; row++) {
-        const block = targets[row]!;
-        if (this.memory.holds(block)) this.#targetAt[row] = block.byteOffset + from;
-        else if (accumulate) this.#targetAt[row] = this.#copyIn(part(block, from, end), bytes * slot++);
-        else this.#targetAt[row] = this.#stage.byteOffset + bytes * slot++;
-      }
-      this.#run(matrix, columns, end - from, accumulate);
-      this.#copyOut(targets, from, end, bytes, firstTarget);
+    const { columns, targets, from, to, accumulate } = product;
+    const slots = this.#findBlocks(product);
+    const bytes = slots === 0 ? to - from : Math.floor(STAGE_BYTES / slots / TILE_STEP) * TILE_STEP;
+    for (let at = from; at < to; at += bytes) {
+      const end = Math.min(to, at + bytes);
+      const firstTarget = this.#placeSources(product, at, end, bytes);
+      this.#placeTargets(product, at, end, bytes, firstTarget);
+      this.#run(matrix, columns, end - at, accumulate);
+      if (slots > firstTarget) this.#copyOut(targets, at, end, bytes, firstTarget);
     }
   }
 
-  #countOutside({ columns, sources, targets }: Product): number {
-    let count = 0;
-    for (let i = 0; i < columns.length; i++) if (!this.memory.holds(sources[columns[i]!]!)) count++;
-    for (let row = 0; row < targets.length; row++) if (!this.memory.holds(targets[row]!)) count++;
-    return count;
+  /** Notes where blocks begin, and counts those outside the memory. */
+  #findBlocks({ columns, sources, targets }: Product): number {
+    let outside = 0;
+    for (let i = 0; i < columns.length; i++) {
+      if ((this.#sourceBase[i] = this.#baseOf(sources[columns[i]!]!)) === OUTSIDE) outside++;
+    }
+    for (let row = 0; row < targets.length; row++) {
+      if ((this.#targetBase[row] = this.#baseOf(targets[row]!)) === OUTSIDE) outside++;
+    }
+    return outside;
+  }
+
+  /** Tells where the tiles of the sources lie, in slots of the stage if need be; answers how many slots. */
+  #placeSources({ columns, sources }: Product, from: number, to: number, bytes: number): number {
+    let slot = 0;
+    for (let i = 0; i < columns.length; i++) {
+      const base = this.#sourceBase[i]!;
+      if (base !== OUTSIDE) this.#sourceAt[i] = base + from;
+      else this.#sourceAt[i] = this.#copyIn(part(sources[columns[i]!]!, from, to), bytes * slot++);
+    }
+    return slot;
+  }
+
+  #placeTargets({ targets, accumulate }: Product, from: number, to: number, bytes: number, firstSlot: number): void {
+    let slot = firstSlot;
+    for (let row = 0; row < targets.length; row++) {
+      const base = this.#targetBase[row]!;
+      if (base !== OUTSIDE) this.#targetAt[row] = base + from;
+      else if (accumulate) this.#targetAt[row] = this.#copyIn(part(targets[row]!, from, to), bytes * slot++);
+      else this.#targetAt[row] = this.#stage.byteOffset + bytes * slot++;
+    }
+  }
+
+  /** Where a block begins in the memory, or OUTSIDE. Asked once per block: engines answer `buffer` slowly. */
+  #baseOf(block: Uint8Array): number {
+    return this.memory.holds(block) ? block.byteOffset : OUTSIDE;
   }
 
   #copyIn(bytes: Uint8Array, place: number): number {
@@ -144,7 +169,7 @@ export class WasmKernel implements Kernel {
   #copyOut(targets: readonly Uint8Array[], from: number, to: number, bytes: number, firstSlot: number): void {
     let slot = firstSlot;
     for (let row = 0; row < targets.length; row++) {
-      if (this.memory.holds(targets[row]!)) continue;
+      if (this.#targetBase[row] !== OUTSIDE) continue;
       const place = bytes * slot++;
       targets[row]!.set(this.#stage.subarray(place, place + to - from), from);
     }
