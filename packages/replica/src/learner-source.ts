@@ -148,6 +148,8 @@ export class LearnerSource {
     for (const school of this.#schools.values()) {
       const pupil = school.pupils.get(number);
       if (pupil !== undefined && !this.#isCurrent(pupil, school.node)) {
+        // a primary that yields (L6) takes its ballot, and its learner, again if the map refuses its successor
+        if (!isServed && this.#mayReturn(pupil, school.node)) continue;
         school.pupils.delete(number);
         if (isServed) this.#host.failLearner(key, school.node);
         if (this.#host.map.view.group(key).inSync.includes(school.node)) this.#pauses.forget(key, school.node);
@@ -162,6 +164,8 @@ export class LearnerSource {
   #seek(key: GroupKey): void {
     const { map, self } = this.#host;
     const view = map.view.group(key);
+    // what is whole can wait; what lacks copies cannot
+    if (map.view.map.paused === true && view.inSync.length >= view.copies) return;
     const node = lacking(view).find(
       (each) => each !== self && map.view.live(each) !== undefined && !this.#pauses.isPaused(key, each),
     );
@@ -290,6 +294,12 @@ export class LearnerSource {
     const pupil = school?.pupils.get(groupNumber(key));
     school?.pupils.delete(groupNumber(key));
     return pupil;
+  }
+
+  /** Not served now, but by the map still this node's in the pupil's ballot. */
+  #mayReturn({ key, ballot, session }: Pupil, node: NodeId): boolean {
+    const { view } = this.#host.map;
+    return view.group(key).ballot === ballot && view.live(node)?.session === session;
   }
 
   /** Still the same run of the node, and the same configuration of the group. */

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asGroupId, asNodeId, asPolicyId, type Ballot, ManualClock, SeededRandom, silentLog } from '@webdfs/base';
+import { encodeLearnAnswer } from './learner-codec.ts';
+import { LearnerSource } from './learner-source.ts';
+import type { ReplicaHost } from './replica-host.ts';
+
+const KEY = { policy: asPolicyId(1), group: asGroupId(7) };
+const BALLOT = 29 as Ballot;
+const LEARNER = asNodeId(5);
+
+/** A primary of one group that lacks node 5, which holds what it should already. */
+class Primary {
+  readonly clock = new ManualClock();
+  readonly told: string[] = [];
+  readonly source: LearnerSource;
+  serving: Ballot = BALLOT;
+  paused = false;
+
+  constructor() {
+    const view = {
+      map: { paused: false },
+      live: () => ({ session: 9 }),
+      group: () => ({ ballot: BALLOT, copies: 2, goal: [LEARNER, 1], inSync: [1, 2], members: [1, 2], eligible: [] }),
+    };
+    Object.defineProperty(view.map, 'paused', { get: () => this.paused });
+    const host = {
+      self: asNodeId(1),
+      clock: this.clock,
+      random: new SeededRandom(1),
+      log: silentLog,
+      map: { view },
+      store: {
+        notes: async () => [],
+        log: () => ({ commit: 0, objects: 0, blocks: 0, digest: 0 }),
+      },
+      link: () => ({ call: async () => encodeLearnAnswer(['equal']) }),
+      serving: () => this.serving,
+      served: () => [KEY],
+      startLearner: () => {
+        this.told.push('start');
+        return { sequence: 0, ballot: 0 };
+      },
+      readyLearner: () => this.told.push('ready'),
+      failLearner: () => this.told.push('fail'),
+      arrange: () => this.told.push('arrange'),
+    };
+    this.source = new LearnerSource(host as unknown as ReplicaHost);
+  }
+
+  /** Lets what was asked and answered come through. */
+  async settle(ms = 0): Promise<void> {
+    for (let turn = 0; turn < 10; turn++) {
+      await this.clock.advance(turn === 0 ? ms : 0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+test('a learner whose place the map refused is proposed again, though its primary had yielded meanwhile', async () => {
+  const primary = new Primary();
+  primary.source.consider(KEY);
+  await primary.settle();
+  assert.deepEqual(primary.told, ['start', 'ready']);
+  // the change puts another node first: it yields, and news of the map comes before the refusal
+  primary.serving = 0 as Ballot;
+  primary.source.consider(KEY);
+  primary.serving = BALLOT;
+  primary.source.refused(KEY, LEARNER);
+  await primary.settle(1_000);
+  assert.deepEqual(primary.told, ['start', 'ready', 'ready']);
+});
+
+test('while changes are paused, a group that has all its copies begins no move', async () => {
+  const primary = new Primary();
+  primary.paused = true;
+  primary.source.consider(KEY);
+  await primary.settle();
+  assert.deepEqual(primary.told, []);
+  primary.paused = false;
+  primary.source.consider(KEY);
+  await primary.settle();
+  assert.deepEqual(primary.told, ['start', 'ready']);
+});
