@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { aView, anEntry, appendsTo, Bench, ONE, THREE, TWO } from './step-bench.ts';
+import { aView, anEntry, appendsTo, Bench, ONE, sentTo, THREE, TWO } from './step-bench.ts';
 
 test('nothing is committed before every member and the own disk have it', () => {
   const bench = new Bench().takeOver();
@@ -29,4 +29,14 @@ test('a gap takes the stream back once, however often it is reported', () => {
   assert.deepEqual(appendsTo(bench.ack(TWO, 1, 2), TWO), [2, 3, 4, 5]);
   assert.deepEqual(appendsTo(bench.ack(TWO, 1, 2), TWO), []);
   assert.deepEqual(appendsTo(bench.tick(250), THREE), [1, 2, 3, 4, 5]);
+});
+
+test('who acknowledges again what it acknowledged before is told the commit point again', () => {
+  const bench = new Bench().takeOver();
+  bench.write();
+  bench.durable(1);
+  bench.ack(TWO, 1);
+  bench.ack(THREE, 1);
+  bench.tick(250);
+  assert.deepEqual(sentTo(bench.ack(TWO, 1), TWO), [{ type: 'commit', ...bench.to, commit: 1 }]);
 });

@@ -111,3 +111,19 @@ test('what is not ours to answer is a WebdfsError with the revision that its ask
   assert.ok(outcome?.type === 'refused' && outcome.error instanceof WebdfsError);
   assert.equal(outcome.error.details['revision'], 10);
 });
+
+// Found by the simulator: a member that was restarted just when the last commit point was told held its last entry back for
+// as long as its group was idle, so members of one group differed, and a scrub would call that damage.
+test('a member that holds what it does not know to be committed asks again while nothing else comes', () => {
+  const bench = aMember();
+  sync(bench, 0);
+  bench.hear(ONE, { type: 'append', ...bench.to, commit: 0, entry: anEntry(1, 10) });
+  bench.durable(1);
+  assert.deepEqual(sentTo(bench.tick(2_000), ONE), [{ type: 'ack', ...bench.to, last: 1 }]);
+  assert.deepEqual(sentTo(bench.tick(2_000), ONE), [{ type: 'ack', ...bench.to, last: 1 }]);
+  bench.hear(ONE, { type: 'commit', ...bench.to, commit: 1 });
+  assert.deepEqual(sentTo(bench.tick(10_000), ONE), []);
+  const restarted = aMember([anEntry(1, 10)]);
+  restarted.feed({ type: 'view', view: restarted.state.view, at: restarted.at });
+  assert.deepEqual(sentTo(restarted.tick(2_000), ONE), [{ type: 'not-synced', ...restarted.to }]);
+});

@@ -4,6 +4,7 @@ import type { Effect, GroupEvent, StepContext } from './events.ts';
 import { applyKnown, runsOf, takeBack, takeIn } from './group-log.ts';
 import type { Append, Commit, ProtocolMessage, Query, Sync } from './messages.ts';
 import type { GroupState } from './state.ts';
+import { wake } from './stream.ts';
 
 /** What a primary says to its members. The engine has judged ballot and sender (L5) before a step sees it. */
 export type FromPrimary = Extract<ProtocolMessage, { type: 'query' | 'sync' | 'append' | 'commit' | 'lost' }>;
@@ -47,6 +48,25 @@ export function memberDurable(
     }
   }
   tellTail(state, effects);
+}
+
+/**
+ * A member that holds what it does not know to be committed looks again: the word of it is a post, lost with a link or with
+ * this process, and a group that is idle afterwards sends no other.
+ */
+export function watchTail(
+  state: GroupState,
+  turn: { readonly context: StepContext; readonly at: number; readonly effects: Effect[] },
+): void {
+  if (state.primary !== undefined || state.tail.length === 0 || state.wakeAt < Infinity) return;
+  wake(state, turn.at + turn.context.parameters.memberMs, turn.effects);
+}
+
+/** Says again where this log ends: the primary answers with its commit point, or asks anew after a restart. */
+export function askCommit(state: GroupState, effects: Effect[]): void {
+  if (state.tail.length === 0 || state.cutting || state.durable < state.last) return;
+  if (state.syncedIn === state.view.ballot) acknowledge(state, effects);
+  else tell(state, 'not-synced', effects);
 }
 
 function onQuery(state: GroupState, message: Query, context: StepContext, effects: Effect[]): void {

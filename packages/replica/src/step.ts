@@ -2,7 +2,7 @@ import { assert, unreachable } from '@webdfs/base';
 import type { GroupView } from '@webdfs/cluster';
 import { type Effect, type GroupEvent, isRareEvent, type RareEvent, type StepContext } from './events.ts';
 import { FROM_PRIMARY } from './judge.ts';
-import { type FromPrimary, memberDurable, stepMember } from './member.ts';
+import { askCommit, type FromPrimary, memberDurable, stepMember, watchTail } from './member.ts';
 import { arrange, failLearner, onTransaction, readyLearner, startLearner } from './membership.ts';
 import type { ProtocolMessage } from './messages.ts';
 import { endPrimary, onAnswer, primaryDurable, tickPrimary } from './primary.ts';
@@ -18,7 +18,13 @@ import { beginTakeover, onFetched, onLoaded, tryServe } from './takeover.ts';
  */
 export function stepGroup(state: GroupState, event: GroupEvent, context: StepContext, effects: Effect[]): void {
   const turn = { context, at: event.at, effects };
-  if (isRareEvent(event)) return onRare(state, event, turn);
+  if (isRareEvent(event)) onRare(state, event, turn);
+  else onUsual(state, event, turn);
+  watchTail(state, turn);
+}
+
+function onUsual(state: GroupState, event: Exclude<GroupEvent, RareEvent>, turn: Turn): void {
+  const { context, effects } = turn;
   switch (event.type) {
     case 'view':
       return onView(state, event.view, turn);
@@ -34,6 +40,7 @@ export function stepGroup(state: GroupState, event: GroupEvent, context: StepCon
     case 'tick':
       state.wakeAt = Infinity;
       if (state.primary !== undefined) tickPrimary(state, state.primary, turn);
+      else askCommit(state, effects);
       return;
     default:
       unreachable(event);
