@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { asGroupId, asPolicyId, groupNumber, utf8 } from '@webdfs/base';
 import { randomOf } from '@webdfs/base/testing';
 import { FAULTS } from './judgement.ts';
-import { adopt, dueAt, emptyState, MOST_AHEAD_MS, packState, type PassState, unpackState } from './pass.ts';
-import { emptyTally, type Tally } from './tally.ts';
+import { adopt, dueAt, emptyState, keep, MOST_AHEAD_MS, packState, type PassState, unpackState } from './pass.ts';
+import { emptyTally, MAX_NODE_PROBLEMS, type Tally } from './tally.ts';
 
 const NOW = 1_800_000_000_000;
 
@@ -78,6 +78,23 @@ test('a later pass begins anew, an earlier or the same one changes nothing', () 
 test('a pass of the future is refused, or no other could begin until then', () => {
   const late = { id: NOW + MOST_AHEAD_MS + 1, bytesPerSecond: 9_000_000 };
   assert.throws(() => adopt(emptyState(), late, NOW), { code: 'INVALID' });
+});
+
+test('a node names so many problems, and counts the others', () => {
+  const state = emptyState();
+  const problem = { policy: 1, group: 2, key: 'ff', what: 'record', copies: 1, wrong: [], mended: false };
+  const groups = MAX_NODE_PROBLEMS / 10 + 5;
+  for (let group = 0; group < groups; group++) {
+    const tally = { ...emptyTally(), problems: Array.from({ length: 10 }, () => problem) };
+    keep(state, group, { members: '1', tally });
+    keep(state, group, { members: '1', tally });
+  }
+  const tallies = [...state.results.values()].map(({ tally }) => tally);
+  assert.equal(tallies.flatMap(({ problems }) => problems).length, MAX_NODE_PROBLEMS);
+  assert.equal(
+    tallies.reduce((sum, { omitted }) => sum + omitted, 0),
+    50,
+  );
 });
 
 test('all nodes name the pass that is due alike, and one that is never due not at all', () => {

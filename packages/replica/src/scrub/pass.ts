@@ -1,6 +1,6 @@
 import { asGroupId, asPolicyId, fromUtf8, type GroupKey, groupNumber, utf8, WebdfsError } from '@webdfs/base';
 import { FAULTS, type Fault } from './judgement.ts';
-import { emptyTally, type Problem, type Tally } from './tally.ts';
+import { emptyTally, MAX_NODE_PROBLEMS, type Problem, type Tally } from './tally.ts';
 
 /** One count of all copies of everything, by all nodes together. Of two passes the later one goes on. */
 export interface Pass {
@@ -59,6 +59,20 @@ export function adopt(state: PassState, pass: Pass, nowMs: number): boolean {
   state.volumes.clear();
   state.areVolumesRead = false;
   return true;
+}
+
+/** Keeps a group's result. Problems beyond `MAX_NODE_PROBLEMS` of the whole node are only counted. */
+export function keep(state: PassState, number: number, { members, tally }: GroupResult): void {
+  state.results.delete(number);
+  if (tally.problems.length === 0) {
+    state.results.set(number, { members, tally });
+    return;
+  }
+  let room = MAX_NODE_PROBLEMS;
+  for (const other of state.results.values()) room -= other.tally.problems.length;
+  const problems = tally.problems.slice(0, Math.max(0, room));
+  const omitted = tally.omitted + tally.problems.length - problems.length;
+  state.results.set(number, { members, tally: { ...tally, problems, omitted } });
 }
 
 /** The pass that is due by the calendar: all nodes name it alike without asking each other. */

@@ -9,7 +9,7 @@ import type { ReplicaHost } from '../replica-host.ts';
 import { GroupAudit } from './group-audit.ts';
 import { decodeLooks, encodeLookAnswer } from './look-codec.ts';
 import { lookAt } from './looking.ts';
-import { adopt, dueAt, emptyState, packState, type PassState, unpackState } from './pass.ts';
+import { adopt, dueAt, emptyState, keep, packState, type PassState, unpackState } from './pass.ts';
 import { decodeScrubRequest, encodeNodeScrub, MAX_REASONS, type NodeScrub, type PolicyCount } from './scrub-codec.ts';
 import { type Survey, survey } from './survey.ts';
 import { addTally, emptyTally } from './tally.ts';
@@ -251,7 +251,7 @@ export class Scrubber {
   // ---- the work ----
 
   async #run(): Promise<void> {
-    this.#state = unpackState(await this.#host.store.loadFile(FILE));
+    this.#state = unpackState(await this.#kept());
     this.#isLoaded = true;
     while (!this.#stop.signal.aborted) {
       this.#beginDue();
@@ -260,6 +260,16 @@ export class Scrubber {
       if (pass !== undefined && next === undefined && this.#busy.size === 0) this.#readVolumes();
       if (next === undefined || this.#busy.size >= this.#limits.groupsAtOnce) await this.#wait();
       else void this.#count(next).finally(() => this.#wake?.());
+    }
+  }
+
+  async #kept(): Promise<Uint8Array | undefined> {
+    try {
+      return await this.#host.store.loadFile(FILE);
+    } catch (error) {
+      if (!(error instanceof WebdfsError)) throw error;
+      this.#host.log.warn('what was counted cannot be read: it is counted anew', { why: messageOf(error) });
+      return undefined;
     }
   }
 
@@ -323,7 +333,7 @@ export class Scrubber {
       const audit = new GroupAudit(this.#host, group, { bytesPerSecond, isObject, orphanMs, signal });
       const { tally, members } = await audit.run();
       if (signal.aborted) return;
-      this.#state.results.set(number, { members: members.join(), tally });
+      keep(this.#state, number, { members: members.join(), tally });
       this.#failures.delete(number);
       this.#isDirty = true;
     } catch (error) {

@@ -28,7 +28,7 @@ export interface Survey {
   readonly uncountedGroups: number;
   /** One for each node of the map; a text says why it could not be asked. */
   readonly nodes: readonly { readonly node: NodeId; readonly said: NodeScrub | string }[];
-  /** Nodes whose volumes were not read to their end in this pass, or that did not answer. */
+  /** Nodes whose volumes were not read to their end in this pass, or that did not answer; not those written off. */
   readonly unread: readonly NodeId[];
   /** Every group was counted once, by the primary and with the members it has now, and every volume was read. */
   readonly complete: boolean;
@@ -127,9 +127,7 @@ export function combine(view: MapView, nodes: Survey['nodes']): Survey {
       if (uncounted.length < MAX_UNCOUNTED) uncounted.push({ ...group, why });
     }
   }
-  const unread = nodes.filter(
-    ({ said }) => typeof said === 'string' || said.pass?.id !== pass?.id || !said.volumes.done,
-  );
+  const unread = nodes.filter(({ node, said }) => !view.map.out.includes(node) && !hasReadAll(said, pass));
   const isOneMap = answers.every(({ revision }) => revision === view.revision);
   const complete = pass !== undefined && uncountedGroups === 0 && unread.length === 0 && isOneMap;
   return {
@@ -143,6 +141,10 @@ export function combine(view: MapView, nodes: Survey['nodes']): Survey {
     clean: complete && policies.every(({ tally, copies }) => isClean(tally, copies)),
     lastComplete: latest(answers.map(({ completion }) => completion)),
   };
+}
+
+function hasReadAll(said: NodeScrub | string, pass: Pass | undefined): boolean {
+  return typeof said !== 'string' && said.pass?.id === pass?.id && said.volumes.done;
 }
 
 function latest<T extends Pass | Completion>(each: readonly (T | undefined)[]): T | undefined {
