@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { codeOf, REMEDY, type SeededRandom, WebdfsError } from '@webdfs/base';
+import { codeOf, REMEDY, type SeededRandom, sleep, systemClock, WebdfsError } from '@webdfs/base';
 import {
   type Action,
   checkHistory,
@@ -65,10 +65,11 @@ export class RecordedLoad {
     this.#random = random;
   }
 
-  start(workers: number, keys: number): void {
+  /** @param pauseMs  what each client waits between its requests */
+  start(workers: number, keys: number, pauseMs = 0): void {
     this.#stopping = false;
     this.#acknowledgedAt = performance.now();
-    for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work(worker, keys));
+    for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work(worker, keys, pauseMs));
   }
 
   /** Forgets the longest pause so far. */
@@ -82,7 +83,7 @@ export class RecordedLoad {
     await Promise.all(this.#workers);
   }
 
-  async #work(worker: number, keys: number): Promise<void> {
+  async #work(worker: number, keys: number, pauseMs: number): Promise<void> {
     using client = this.#target.client(CONNECTIONS_PER_WORKER);
     for (let step = 0; !this.#stopping; step++) {
       const key = `key-${this.#random.below(keys)}`;
@@ -92,6 +93,7 @@ export class RecordedLoad {
       else if (dice < 0.5) await this.#create(client, worker, key, step);
       else if (dice < 0.6) await this.#remove(client, worker, key);
       else await this.#read(client, worker, key);
+      if (pauseMs > 0) await sleep(systemClock, pauseMs);
     }
   }
 

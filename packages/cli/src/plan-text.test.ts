@@ -8,7 +8,7 @@ import {
   type TopologyChange,
   UNIT_WEIGHT,
 } from '@webdfs/placement';
-import { parseChange } from './change-words.ts';
+import { parseChange } from '@webdfs/webdfs';
 import { planText, type ShownPlan } from './plan-text.ts';
 
 const GROUP_BITS = 10;

@@ -120,6 +120,7 @@ export function parseClusterMap(key: string, value: string): ClusterMap {
     settled: topologyOf(key, fields['settled'], 'settled'),
     ...(fields['target'] === undefined ? {} : { target: topologyOf(key, fields['target'], 'target') }),
     out: nodeList(key, fields['out'], 'out', 65_535),
+    ...(fields['paused'] === true ? { paused: true } : {}),
     ...(fields['secret'] === undefined ? {} : { secret: text(key, fields['secret'], 'secret') }),
     ...(fields['importedFrom'] === undefined ? {} : { importedFrom: originOf(key, fields['importedFrom']) }),
   };

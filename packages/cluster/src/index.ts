@@ -61,5 +61,15 @@ export {
   propose,
   together,
 } from './propose.ts';
+export {
+  newNodesOf,
+  progressOf,
+  proposeAbort,
+  proposePause,
+  proposeTarget,
+  type RescaleProgress,
+  type WaitingFolder,
+  waitingFolders,
+} from './retarget.ts';
 export { type PlaceOptions, takePlace } from './take-place.ts';
 export type { LocalMap, MapView, NodeLease } from './view.ts';

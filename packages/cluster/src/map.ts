@@ -25,6 +25,8 @@ export interface ClusterMap {
   readonly target?: Topology;
   /** Nodes written off. */
   readonly out: readonly NodeId[];
+  /** Groups that have all their copies stay where they are. */
+  readonly paused?: boolean;
   /** Name of the secret that its nodes know, where joining nodes are to be told that theirs is another. */
   readonly secret?: string;
   /** The store that the map was in before, when it was taken out. */

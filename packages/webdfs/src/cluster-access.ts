@@ -1,11 +1,12 @@
 import type { Clock, NodeId, PolicyId } from '@webdfs/base';
 import type { Groups, ObjectStore } from '@webdfs/client';
-import type { LocalMap } from '@webdfs/cluster';
+import type { LocalMap, MapStore } from '@webdfs/cluster';
 import type { Link } from '@webdfs/wire';
 
 /** What the reports of a node need of it. */
 export interface ClusterAccess {
   readonly map: LocalMap;
+  readonly mapStore: MapStore;
   readonly link: (node: NodeId) => Link;
   readonly groups: Groups;
   readonly objects: ObjectStore;

@@ -10,6 +10,7 @@ export {
   parseEtcdAddress,
   unfreeze,
 } from '@webdfs/cluster';
+export { CHANGE_HELP, parseChange } from './change-words.ts';
 export { type Credentials, credentialsFrom, readSecrets } from './credentials.ts';
 export { deriveSigningKey, pathOf, queryOf, signRequest } from '@webdfs/gateway';
 export { initCluster, type InitOptions } from './init-cluster.ts';

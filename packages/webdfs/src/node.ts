@@ -7,9 +7,10 @@ import { LevelIndexHouse } from '@webdfs/store';
 import { type Link, NO_ATTACHMENT } from '@webdfs/wire';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { Credentials, Secrets } from './credentials.ts';
-import { beginScrub, scrubReport } from './scrub-report.ts';
 import { statusReport } from './status-report.ts';
+import { changeTopology } from './topology-change.ts';
 import { topologyReport } from './topology-report.ts';
+import { beginScrub, scrubReport } from './scrub-report.ts';
 import { whereReport } from './where-report.ts';
 
 /** Where the nodes of a cluster reach each other. */
@@ -133,8 +134,8 @@ async function openStorage(options: NodeOptions): Promise<StorageNode> {
     clock,
     random,
     log,
-    replica: { scrub: { everyMs: SCRUB_EVERY_MS, isObject: isObjectKey } },
     parameters: parametersWith(options.fencesAlways === true ? { fenceMs: LEASE_LEFT_MS } : {}),
+    replica: { scrub: { everyMs: SCRUB_EVERY_MS, isObject: isObjectKey } },
     onFatal: options.onFatal,
   });
 }
@@ -155,7 +156,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     await objects.bucketChanged(decodeBucketChanged(message));
     return { head: new Uint8Array(0), attached: NO_ATTACHMENT };
   });
-  const access: ClusterAccess = { map, link, groups, objects, policy, clock, folderOf };
+  const access: ClusterAccess = { map, mapStore: options.mapStore, link, groups, objects, policy, clock, folderOf };
   const door = await openDoor({
     store: objects,
     keys: new KeyRing([options.credentials ?? secrets]),
@@ -177,9 +178,10 @@ function reporterOf(access: ClusterAccess): Reporter {
   return async (name, parameter, method) => {
     if (name === 'scrub')
       return method === 'POST' ? await beginScrub(access, parameter('pace')) : await scrubReport(access);
+    if (name === 'topology' && method === 'POST') return await changeTopology(access, parameter);
     if (method === 'POST') return undefined;
     if (name === 'status') return await statusReport(access);
-    if (name === 'topology') return topologyReport(access);
+    if (name === 'topology') return await topologyReport(access);
     if (name !== 'where') return undefined;
     const first = Number(parameter('block') ?? 0);
     return await whereReport(access, { bucket: parameter('bucket') ?? '', key: parameter('key') ?? '', first });

@@ -1,17 +1,33 @@
-import { asNodeId, type Clock, type Disk, type Log, type NodeId, type Random, WebdfsError } from '@webdfs/base';
+import {
+  asNodeId,
+  type Clock,
+  type Disk,
+  type Log,
+  messageOf,
+  type NodeId,
+  type Random,
+  WebdfsError,
+} from '@webdfs/base';
 import {
   createCluster,
   EmbeddedMapOwner,
+  type FollowedMap,
   followMap,
+  type MapStore,
   type MapView,
+  proposeTarget,
   serveMapStore,
   SystemProcesses,
+  type Transaction,
 } from '@webdfs/cluster';
-import type { AlgorithmName } from '@webdfs/placement';
+import { type AlgorithmName, changeTopology, type Topology, type TopologyChange } from '@webdfs/placement';
 
 /** The map store of a cluster on one machine, owned by its supervisor. */
 export interface OwnedMap extends AsyncDisposable {
-  readonly nodes: readonly NodeId[];
+  /** All of the cluster now: those that are to come and those that are to go included. */
+  nodes(): readonly NodeId[];
+  /** Called when `nodes` may have changed. */
+  onChange(listener: () => void): void;
   /** A node's process has ended: its session ends at once. */
   ended(node: NodeId): void;
 }
@@ -53,6 +69,38 @@ async function makeCluster(owner: EmbeddedMapOwner, options: OwnedMapOptions): P
   });
 }
 
+/** The topology with as many nodes as were asked for: new ones follow the last, the last ones go. */
+function resized(view: MapView, nodes: number): Topology {
+  const present = view.map.target ?? view.map.settled;
+  const ids = present.subclusters
+    .flatMap((subcluster) => subcluster.nodes.map(({ id }) => id))
+    .toSorted((a, b) => a - b);
+  const newest = present.subclusters.at(-1)!.id;
+  const change: TopologyChange =
+    nodes > ids.length
+      ? { type: 'add-nodes', subcluster: newest, count: nodes - ids.length, labels: {} }
+      : { type: 'remove', nodes: { by: 'id', ids: ids.slice(nodes) } };
+  return changeTopology(present, [change], { groupBits: view.map.groupBits });
+}
+
+/** Has the cluster grow or shrink to as many nodes as were asked for. @throws BAD_CONFIG if it cannot */
+async function resize(store: MapStore, map: FollowedMap, options: OwnedMapOptions): Promise<void> {
+  const { view } = map;
+  const { subclusters } = view.map.target ?? view.map.settled;
+  const present = subclusters.reduce((sum, { nodes }) => sum + nodes.length, 0);
+  if (!options.nodesGiven || options.nodes === present) return;
+  let transaction: Transaction;
+  try {
+    transaction = proposeTarget(view, resized(view, options.nodes));
+  } catch (error) {
+    throw new WebdfsError('BAD_CONFIG', `${present} nodes cannot become ${options.nodes}: ${messageOf(error)}`);
+  }
+  const { done, revision } = await store.transact(transaction);
+  if (!done) throw new WebdfsError('CONFLICT', 'the cluster map was changed by another at the same time: start again');
+  options.log.info('cluster resized', { from: present, to: options.nodes });
+  await map.readThrough(revision);
+}
+
 /** A start must not quietly run another cluster than was asked for. @throws BAD_CONFIG */
 function checkShape(view: MapView, options: OwnedMapOptions): void {
   const refuse = (what: string, there: string | number, asked: string | number): never => {
@@ -61,10 +109,8 @@ function checkShape(view: MapView, options: OwnedMapOptions): void {
       `the cluster in ${options.folder} has ${what} ${there}, not ${asked}: leave the option away, or name another folder with --data`,
     );
   };
-  const nodes = view.nodes().length;
   const copies = view.map.policies[0]?.copies ?? 0;
   const { algorithm } = view.map.settled;
-  if (options.nodesGiven && nodes !== options.nodes) refuse('--nodes', nodes, options.nodes);
   if (options.replicasGiven && copies !== options.replicas) refuse('--replicas', copies, options.replicas);
   if (options.placementGiven && algorithm !== options.placement) refuse('--placement', algorithm, options.placement);
 }
@@ -82,27 +128,31 @@ export async function openMap(options: OwnedMapOptions): Promise<OwnedMap> {
     await EmbeddedMapOwner.open({ disk, folder: `${folder}/map`, clock, random, log, processes }),
   );
   const store = stack.use(owner.connect());
-  const follow = async (): Promise<MapView> => {
-    await using map = await followMap(store, clock, log);
-    if (!map.view.frozen) return map.view;
+  const follow = async (): Promise<FollowedMap> => {
+    const map = await followMap(store, clock, log);
+    if (!map.view.frozen) return map;
+    await map[Symbol.asyncDispose]();
     throw new WebdfsError(
       'BAD_CONFIG',
       `the map of the cluster in ${folder} was taken elsewhere: "webdfs cluster export --undo" takes it back`,
     );
   };
-  let view: MapView;
+  let map: FollowedMap;
   try {
-    view = await follow();
+    map = await follow();
   } catch (error) {
     if (!isMissing(error)) throw error;
     await makeCluster(owner, options);
-    view = await follow();
+    map = await follow();
   }
-  checkShape(view, options);
+  stack.use(map);
+  checkShape(map.view, options);
+  await resize(store, map, options);
   stack.use(await serveMapStore(owner, mapSocketOf(folder), log));
   const held = stack.move();
   return {
-    nodes: view.nodes(),
+    nodes: () => map.view.nodes(),
+    onChange: (listener) => void map.onChange(listener),
     ended: (node) => void owner.endSession(node),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };

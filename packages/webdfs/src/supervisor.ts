@@ -1,4 +1,4 @@
-import { asNodeId, type Clock, codeOf, type Disk, type Log, messageOf, type Random } from '@webdfs/base';
+import { type Clock, codeOf, type Disk, type Log, messageOf, type NodeId, type Random } from '@webdfs/base';
 import { bearerTokenOf } from '@webdfs/gateway';
 import type { AlgorithmName } from '@webdfs/placement';
 import { type Credentials, keepSecrets, type Secrets } from './credentials.ts';
@@ -118,6 +118,32 @@ async function makeBuckets(client: S3Client, options: ClusterOptions): Promise<v
   }
 }
 
+function startProcess(node: NodeId, map: OwnedMap, options: ClusterOptions): NodeProcess {
+  const { folder, host, port, program, environment, clock, log } = options;
+  return new NodeProcess({
+    node,
+    command: [...program, ...nodeArguments({ folder, node, host, port })],
+    environment,
+    clock,
+    log,
+    onExit: () => map.ended(node),
+  });
+}
+
+/** Starts what the map has and no process has, and stops what the map has no more: the cluster grows and shrinks as it runs. */
+async function followNodes(map: OwnedMap, processes: NodeProcess[], options: ClusterOptions): Promise<void> {
+  const { disk, folder, log } = options;
+  for (const process of processes.filter(({ node }) => node !== undefined && !map.nodes().includes(node))) {
+    log.info('node has left: stopped', { node: process.node });
+    processes.splice(processes.indexOf(process), 1);
+    void process.stop();
+  }
+  for (const node of map.nodes()) {
+    await disk.makeFolder(nodeFolder(folder, node));
+    if (processes.every((process) => process.node !== node)) processes.push(startProcess(node, map, options));
+  }
+}
+
 /**
  * Starts a cluster on this machine, or goes on with the one in the folder: the map store in this process, a process for
  * each node, started again when it dies. Resolves when every node serves.
@@ -132,19 +158,8 @@ export async function startCluster(options: ClusterOptions): Promise<RunningClus
   const processes: NodeProcess[] = [];
   try {
     const secrets = await keepSecrets({ disk, folder, random: options.random, given: options.credentials });
-    for (const node of map.nodes) {
-      await disk.makeFolder(nodeFolder(folder, node));
-      processes.push(
-        new NodeProcess({
-          node: asNodeId(node),
-          command: [...options.program, ...nodeArguments({ folder, node, host: options.host, port: options.port })],
-          environment: options.environment,
-          clock: options.clock,
-          log,
-          onExit: () => map.ended(asNodeId(node)),
-        }),
-      );
-    }
+    await followNodes(map, processes, options);
+    map.onChange(() => void followNodes(map, processes, options));
     await allReady(processes, options);
     const endpoint = await keepEndpoint(disk, folder, options);
     using client = new S3Client({ endpoint, credentials: secrets, clock: options.clock });

@@ -1,10 +1,12 @@
+import { progressOf, waitingFolders } from '@webdfs/cluster';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { TopologyReport } from './reports.ts';
 
-/** The topology as this node's map has it now: what plans are made from. */
-export function topologyReport({ map, policy }: ClusterAccess): TopologyReport {
+/** The topology as the map has it now, what plans are made from, and how far the groups are. */
+export async function topologyReport({ map, mapStore, policy, folderOf }: ClusterAccess): Promise<TopologyReport> {
+  const waiting = waitingFolders(await mapStore.read());
   const { view } = map;
-  const { name, groupBits, settled, target, out } = view.map;
+  const { name, groupBits, settled, target, out, paused = false } = view.map;
   return {
     name,
     epoch: view.revision,
@@ -13,5 +15,10 @@ export function topologyReport({ map, policy }: ClusterAccess): TopologyReport {
     settled,
     ...(target === undefined ? {} : { target }),
     out,
+    revision: view.mapRevision,
+    paused,
+    ...progressOf(view),
+    isSupervised: view.nodes().every((node) => folderOf(node) !== undefined),
+    waiting: waiting.map(({ storeId, joining }) => ({ folder: storeId, ...joining })),
   };
 }

@@ -1,7 +1,16 @@
 import type { Command } from '../command.ts';
+import {
+  clusterAdd,
+  clusterDrain,
+  clusterRemove,
+  clusterReplace,
+  clusterReweight,
+  clusterSetPlacement,
+} from './cluster/change.ts';
 import { clusterExport } from './cluster/export.ts';
 import { clusterImport } from './cluster/import.ts';
 import { clusterInit } from './cluster/init.ts';
+import { clusterRescale } from './cluster/rescale.ts';
 import { clusterToken } from './cluster/token.ts';
 import { clusterUsage } from './cluster/usage.ts';
 
@@ -12,4 +21,11 @@ export const clusterCommands: readonly Command[] = [
   clusterUsage,
   clusterExport,
   clusterImport,
+  clusterAdd,
+  clusterDrain,
+  clusterRemove,
+  clusterReweight,
+  clusterReplace,
+  clusterSetPlacement,
+  clusterRescale,
 ];

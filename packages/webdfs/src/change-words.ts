@@ -1,3 +1,4 @@
+import { WebdfsError } from '@webdfs/base';
 import {
   type AlgorithmName,
   DOMAIN_LABELS,
@@ -6,8 +7,7 @@ import {
   type TopologyChange,
   UNIT_WEIGHT,
 } from '@webdfs/placement';
-import { parseIds } from '@webdfs/webdfs';
-import { UsageError } from './command.ts';
+import { parseIds } from './topology-file.ts';
 
 /** The words of a change: `drain=rack:r1`, `add=8,weight=4,rack=r13`. */
 interface Words {
@@ -20,7 +20,7 @@ interface Words {
 const MAX_WEIGHT = 65_535;
 
 function refuse(words: Words, what: string): never {
-  throw new UsageError(`${words.whole}: ${what}`);
+  throw new WebdfsError('INVALID', `${words.whole}: ${what}`);
 }
 
 function split(whole: string, known: readonly string[]): Words {
@@ -145,11 +145,11 @@ export const CHANGE_HELP = `Changes, made one after the other:
   algorithm=NAME    copies=N
 NODES: 7 or 1-8,11 or rack:R or zone:Z or machine:M or subcluster:ID`;
 
-/** @throws UsageError that names the word */
+/** @throws INVALID, naming the word */
 export function parseChange(word: string): TopologyChange {
   const verb = word.slice(0, Math.max(0, word.indexOf('=')));
   if (!Object.hasOwn(CHANGES, verb)) {
-    throw new UsageError(`${word} is no change: say ${Object.keys(CHANGES).join('=…, ')}=…`);
+    throw new WebdfsError('INVALID', `${word} is no change: say ${Object.keys(CHANGES).join('=…, ')}=…`);
   }
   return CHANGES[verb]!(word);
 }

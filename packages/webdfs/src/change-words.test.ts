@@ -49,7 +49,7 @@ test('words that are no change are named, with what could be meant', () => {
     ['domain=row', /say zone, rack, machine or none/],
     ['copies=many', /the number of copies is "many"/],
   ];
-  for (const [words, message] of wrong) assert.throws(() => parseChange(words), { name: 'UsageError', message }, words);
+  for (const [words, message] of wrong) assert.throws(() => parseChange(words), { code: 'INVALID', message }, words);
 });
 
 test('the help tells of every change', () => {

@@ -1,0 +1,113 @@
+import { asNodeId, type NodeId, type Revision, WebdfsError } from '@webdfs/base';
+import { type Topology, validateTopology } from '@webdfs/placement';
+import { formatDocument } from './documents.ts';
+import { type Joining, parseJoining } from './founding.ts';
+import { diskKey, JOIN_PREFIX, joinKey, MAP_KEY } from './keys.ts';
+import type { ClusterMap } from './map.ts';
+import type { Compare, MapContents, Transaction, Write } from './map-store.ts';
+import { allGroups } from './map-view.ts';
+import { atGoal } from './propose.ts';
+import type { MapView } from './view.ts';
+
+/** What an operator changes of a cluster that runs: where groups are to lie, and whether they move now. */
+
+/** A data folder that asks for a place in a cluster that is there. */
+export interface WaitingFolder {
+  readonly storeId: string;
+  readonly joining: Joining;
+  readonly revision: Revision;
+}
+
+/** Those that ask, in the order in which they came. @throws CORRUPT */
+export function waitingFolders(contents: MapContents): readonly WaitingFolder[] {
+  return contents.entries
+    .filter(({ key }) => key.startsWith(JOIN_PREFIX))
+    .toSorted((a, b) => a.createRevision - b.createRevision)
+    .map(({ key, value, modRevision }) => ({
+      storeId: key.slice(JOIN_PREFIX.length),
+      joining: parseJoining(key, value),
+      revision: modRevision,
+    }));
+}
+
+/** How far a rescale is. */
+export interface RescaleProgress {
+  readonly groups: number;
+  /** Groups whose members are those that they should have. */
+  readonly atGoal: number;
+}
+
+export function progressOf(view: MapView): RescaleProgress {
+  let groups = 0;
+  let there = 0;
+  for (const group of allGroups(view.map)) {
+    groups++;
+    if (atGoal(view.group(group))) there++;
+  }
+  return { groups, atGoal: there };
+}
+
+function mapIs(view: MapView): Compare {
+  return { type: 'modified', key: MAP_KEY, is: view.mapRevision };
+}
+
+function mapWrite(map: ClusterMap): Write {
+  return { type: 'put', key: MAP_KEY, value: formatDocument(map) };
+}
+
+function idsOf({ subclusters }: Topology): NodeId[] {
+  return subclusters.flatMap(({ nodes }) => nodes.map(({ id }) => asNodeId(id)));
+}
+
+/** Nodes of `target` that the map does not have yet, ascending. */
+export function newNodesOf(view: MapView, target: Topology): NodeId[] {
+  const known = new Set(view.nodes());
+  return idsOf(target)
+    .filter((node) => !known.has(node))
+    .toSorted((a, b) => a - b);
+}
+
+/**
+ * Another target, in the place of one that may be there (protocol, section 7, "Topology"): groups go to their new goals from
+ * wherever they are. Each new node may be given to a folder that waits, in the same transaction.
+ *
+ * @throws INVALID for a topology that cannot place all copies
+ */
+export function proposeTarget(view: MapView, target: Topology, folders: readonly WaitingFolder[] = []): Transaction {
+  const copies = Math.max(...view.map.policies.map((policy) => policy.copies));
+  const { errors } = validateTopology({ ...target, copies });
+  if (errors.length > 0) throw new WebdfsError('INVALID', `there can be no such cluster: ${errors.join('; ')}`);
+  const added = newNodesOf(view, target);
+  if (folders.length > added.length) {
+    throw new WebdfsError('INVALID', `${folders.length} folders for ${added.length} new nodes`);
+  }
+  const places = folders.map((folder, i) => ({ folder, node: added[i]! }));
+  return {
+    compare: [
+      mapIs(view),
+      ...places.flatMap(({ folder, node }): Compare[] => [
+        { type: 'modified', key: joinKey(folder.storeId), is: folder.revision },
+        { type: 'modified', key: diskKey(node), is: view.disk(node)?.revision ?? 0 },
+      ]),
+    ],
+    write: [
+      mapWrite({ ...view.map, target }),
+      ...places.map(({ folder, node }): Write => {
+        return { type: 'put', key: diskKey(node), value: formatDocument({ id: folder.storeId, founding: false }) };
+      }),
+    ],
+  };
+}
+
+/** No target: groups go back to where the settled topology has them. @throws NOT_FOUND if there is none */
+export function proposeAbort(view: MapView): Transaction {
+  const { target, ...rest } = view.map;
+  if (target === undefined) throw new WebdfsError('NOT_FOUND', 'no change is under way');
+  return { compare: [mapIs(view)], write: [mapWrite(rest)] };
+}
+
+/** Groups that have all their copies stay where they are, or move again. */
+export function proposePause(view: MapView, paused: boolean): Transaction {
+  const { paused: _, ...rest } = view.map;
+  return { compare: [mapIs(view)], write: [mapWrite(paused ? { ...rest, paused } : rest)] };
+}
