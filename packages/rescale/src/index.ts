@@ -1,3 +1,4 @@
+export { balanceIntake, type IntakeOptions } from './balance-intake.ts';
 export {
   type Bound,
   commissionBound,

@@ -1,5 +1,5 @@
 import { assert, type NodeId, SeededRandom } from '@webdfs/base';
-import type { RatesOf } from '@webdfs/rescale';
+import { type RatesOf, timeLeft, type Transfer, usageOf } from '@webdfs/rescale';
 import { Execution, type NodeFigures } from '../execution.ts';
 import { LOAD_VALIDATOR } from '../load-validator.ts';
 import type {
@@ -45,7 +45,12 @@ export interface RunFigures {
   readonly nodes: ReadonlyMap<NodeId, NodeFigures>;
   readonly before: DistributionFindings;
   readonly after: DistributionFindings;
+  /** The time that was left when a fifth of the bytes had arrived, as foretold by what had seen no more, by what it was. */
+  readonly foretold: number;
 }
+
+/** When the time left is foretold, as a share of all bytes. */
+const FORETOLD_AT = 0.2;
 
 /** Who holds what while copies are made; a copy goes only when all that replace copies of its file are durable. */
 class Holdings {
@@ -82,6 +87,39 @@ class Holdings {
   }
 }
 
+/** Counts what arrives, and once, when a fifth has, foretells how long the rest takes. */
+class Arrivals {
+  readonly #ratesOf: RatesOf;
+  readonly #left: Set<Transfer>;
+  readonly #threshold: number;
+  #leftBytes: number;
+  #guess: { readonly at: number; readonly seconds: number } | undefined;
+
+  constructor(transfers: readonly Transfer[], ratesOf: RatesOf) {
+    this.#ratesOf = ratesOf;
+    this.#left = new Set(transfers);
+    this.#leftBytes = transfers.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#threshold = this.#leftBytes * (1 - FORETOLD_AT);
+  }
+
+  add(transfer: Transfer, now: number): void {
+    assert(this.#left.delete(transfer), 'what arrives was planned, and arrives once');
+    this.#leftBytes -= transfer.bytes;
+    if (this.#guess !== undefined || this.#leftBytes > this.#threshold) return;
+    const nodes = Array.from(
+      usageOf(this.#left),
+      ([node, left]) => [node, { left, rates: this.#ratesOf(node) }] as const,
+    );
+    this.#guess = { at: now, seconds: timeLeft(new Map(nodes))?.seconds ?? 0 };
+  }
+
+  /** What was foretold by what it turned out to be. @param end  when all had arrived */
+  foretold(end: number): number {
+    if (this.#guess === undefined || end === this.#guess.at) return 1;
+    return this.#guess.seconds / (end - this.#guess.at);
+  }
+}
+
 /** The four steps of a run in simulated time. */
 export function simulateRun(parts: RunParts, setup: SimulatedSetup): RunFigures {
   const { membership, ratesOf, seed, fullest } = setup;
@@ -101,24 +139,30 @@ export function simulateRun(parts: RunParts, setup: SimulatedSetup): RunFigures 
   const storage = new SimulatedStorage(queue, ratesOf, setup.interleaving);
   for (const [file, placed] of files.entries()) for (const node of placed.before) storage.generate(node, file);
 
+  const arrivals = new Arrivals(transfers, ratesOf);
   const execution = new Execution(parts.dispatcher.open(transfers, nodes), nodes, {
     storage,
     network: new SimulatedNetwork(queue, ratesOf, setup.latency),
     now: () => queue.now,
     wait: (seconds, over) => queue.at(queue.now + seconds, over),
-    onWritten: ({ parcel, to }) => holdings.arrived(parcel, to),
+    onWritten: (transfer) => {
+      holdings.arrived(transfer.parcel, transfer.to);
+      arrivals.add(transfer, queue.now);
+    },
   });
   execution.start();
   queue.run();
   holdings.settle();
 
   const figures = [...execution.figures.values()];
+  const seconds = Math.max(...figures.map(({ finishedAt }) => finishedAt));
   return {
-    seconds: Math.max(...figures.map(({ finishedAt }) => finishedAt)),
+    seconds,
     planSeconds,
     movedBytes: figures.reduce((sum, { written }) => sum + written, 0),
     nodes: execution.figures,
     before: start,
     after: findings(after),
+    foretold: arrivals.foretold(seconds),
   };
 }
