@@ -1,4 +1,4 @@
-import { assert, type NodeId, type Revision } from '@webdfs/base';
+import { assert, type NodeId, type Revision, type Sequence } from '@webdfs/base';
 import { tryCommit } from './commit.ts';
 import type { Effect, StepContext } from './events.ts';
 import { failLearner, loseLearner, onFull, tryJoin, watchLearner, watchMembers } from './membership.ts';
@@ -64,7 +64,7 @@ function onAck(
     // It registered anew within this ballot, restarted or not: its log's end is asked for as of now.
     if (from.session > member.session) return askAnew(state, primary, member, turn);
     if (member.phase === 'sync') onSynced(state, primary, member, turn);
-    if (ack.last <= member.acked) repeatCommit(state, primary, from.node, turn);
+    repeatCommit(state, primary, { ack, acked: member.acked, node: from.node }, turn);
     onAcknowledged(member, ack, state.last, turn.at);
     sendOn(state, primary, member, turn.at, turn.effects);
     if (primary.phase === 'sync') tryServe(state, turn);
@@ -72,7 +72,7 @@ function onAck(
     // What it caught up on counts for the session it did that in (J4).
     if (from.session > learner.session) return failLearner(state, from.node, turn);
     if (from.session < learner.session) return;
-    if (ack.last <= learner.acked) repeatCommit(state, primary, from.node, turn);
+    repeatCommit(state, primary, { ack, acked: learner.acked, node: from.node }, turn);
     onAcknowledged(learner, ack, state.last, turn.at);
     landCommitted(state, primary, turn.context);
     sendOn(state, primary, learner, turn.at, turn.effects);
@@ -142,8 +142,13 @@ function tellCommit(state: GroupState, primary: PrimaryState, turn: Turn): void 
 }
 
 /** Who acknowledges again what it acknowledged before may have missed what came after: the commit point was told once. */
-function repeatCommit(state: GroupState, primary: PrimaryState, to: NodeId, turn: Turn): void {
-  if (primary.phase !== 'serve' || primary.commitTold < state.commit || state.commit === 0) return;
+function repeatCommit(
+  state: GroupState,
+  primary: PrimaryState,
+  { ack, acked, node: to }: { ack: Ack; acked: Sequence; node: NodeId },
+  turn: Turn,
+): void {
+  if (ack.last > acked || primary.phase !== 'serve' || primary.commitTold < state.commit || state.commit === 0) return;
   const message = { type: 'commit', ...state.key, ballot: primary.ballot, commit: state.commit } as const;
   turn.effects.push({ type: 'send', to, message });
 }
