@@ -12,7 +12,7 @@ const GROUP_BITS = 14;
 /** Parcels in a group, so that several holders share it. */
 const PARTS = 4;
 
-/** What a large plan costs: processor time, since others may use the machine, and memory. */
+/** What a large plan costs: processor time, since others may use the machine, and the process's memory, all that ran before included. */
 export async function planningSection(runner: Runner): Promise<{ section: ReportSection; checks: Check[] }> {
   await runner.step(`a plan for ${NODES} nodes`);
   const nodes = Array.from({ length: NODES }, (_, i) => ({ id: asNodeId(i + 1), weight: UNIT_WEIGHT, labels: {} }));
@@ -31,12 +31,12 @@ export async function planningSection(runner: Runner): Promise<{ section: Report
   const next = compilePlacement(after, GROUP_BITS, 3);
   for (const table of [old, next]) table.rows();
 
-  const [cpu, memory] = [process.cpuUsage(), process.memoryUsage().rss];
+  const cpu = process.cpuUsage();
   const parcels = parcelsBetween(old, next, { bytesOf: () => 1e9, parts: PARTS });
   const plan = planRescale(parcels, () => MEMORY.rates);
   const used = process.cpuUsage(cpu);
   const seconds = (used.user + used.system) / 1e6;
-  const megabytes = (process.memoryUsage().rss - memory) / 1e6;
+  const megabytes = (process.resourceUsage().maxRSS * 1024) / 1e6;
   return {
     checks: [
       atMost(
@@ -45,7 +45,12 @@ export async function planningSection(runner: Runner): Promise<{ section: Report
         GATE.seconds,
         's',
       ),
-      atMost(`plan for ${NODES} → ${2 * NODES} nodes: memory that it added`, megabytes, GATE.megabytes, 'MB'),
+      atMost(
+        `plan for ${NODES} → ${2 * NODES} nodes: most memory this process ever had`,
+        megabytes,
+        GATE.megabytes,
+        'MB',
+      ),
     ],
     section: {
       id: 'planning',
@@ -61,7 +66,7 @@ export async function planningSection(runner: Runner): Promise<{ section: Report
             ['parcels', parcels.length],
             ['transfers', plan.transfers.length],
             ['processor time, s', seconds],
-            ['memory added, MB', megabytes],
+            ['most memory of the process so far, MB', megabytes],
           ],
         },
       ],
