@@ -5,7 +5,7 @@ import { numberColumn, type ReportSection, textColumn } from '../report/report.t
 import { webdfs } from './contestants.ts';
 import { placedChange } from './distribution/placed.ts';
 import { filesOfOneSize } from './file-sizes.ts';
-import { PIECES_PER_NODE, type Runner } from './grid-section.ts';
+import { PIECES_PER_NODE, type Runner } from './runner.ts';
 import { DEVICE, MEMORY, type Resources } from './resources.ts';
 import { boundFor, membershipOf, nameOf, platformScenario, type Scenario } from './scenario.ts';
 import { simulateRun } from './simulated/simulated-run.ts';

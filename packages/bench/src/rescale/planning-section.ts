@@ -3,7 +3,7 @@ import { asNodeId } from '@webdfs/base';
 import { parcelsBetween, planRescale } from '@webdfs/rescale';
 import { atMost, type Check } from '../report/check.ts';
 import { numberColumn, type ReportSection, textColumn } from '../report/report.ts';
-import type { Runner } from './grid-section.ts';
+import type { Runner } from './runner.ts';
 import { MEMORY } from './resources.ts';
 
 const GATE = { seconds: 5, megabytes: 500 } as const;

@@ -1,10 +1,12 @@
 import type { Clock } from '@webdfs/base';
 import type { Check } from '../report/check.ts';
 import { environmentOf, type Report, type ReportSection } from '../report/report.ts';
-import { controlSection, gridSection, type Runner } from './grid-section.ts';
+import { controlSection } from './control-section.ts';
+import { gridSection } from './grid-section.ts';
 import { partsSection } from './parts-section.ts';
 import { placedSection } from './placed-section.ts';
 import { planningSection } from './planning-section.ts';
+import type { Runner } from './runner.ts';
 import { sweepSection } from './sweep-section.ts';
 
 /** What can be run, in the order of the report. */

@@ -1,7 +1,7 @@
 import { atLeast, atMost, type Check } from '../report/check.ts';
 import { numberColumn, type ReportChart, type ReportSection, type Series } from '../report/report.ts';
 import { HDFS_LIKE, webdfs } from './contestants.ts';
-import { PIECES_PER_NODE, type Runner } from './grid-section.ts';
+import { PIECES_PER_NODE, type Runner } from './runner.ts';
 import { measure, type Measurement } from './measurement.ts';
 import { DRIVE, DRIVE_INTERLEAVING, MEMORY } from './resources.ts';
 import { platformScenario } from './scenario.ts';
