@@ -36,7 +36,7 @@ interface NodeFacts {
 }
 
 /** 64 groups of a policy: their overrides, and what was derived of them so far. */
-interface Slice {
+export interface Slice {
   /** 0: there is no such key. */
   readonly revision: Revision;
   readonly entry: MapEntry | undefined;

@@ -21,10 +21,34 @@ import type {
   Policy,
 } from './map.ts';
 import type { Change, MapContents } from './map-store.ts';
-import { type Affected, contentsOf, EMPTY_PARTS, NO_SLICE, type Parts, partsAfter, partsOf } from './map-parts.ts';
+import {
+  type Affected,
+  contentsOf,
+  EMPTY_PARTS,
+  NO_SLICE,
+  type Parts,
+  partsAfter,
+  partsOf,
+  type Slice,
+} from './map-parts.ts';
 import type { MapView } from './view.ts';
 
 export type { Affected } from './map-parts.ts';
+
+/** Of each slice's overrides, once: slices that did not change are shared between snapshots. */
+const HOLDERS = new WeakMap<ReadonlyMap<unknown, unknown>, readonly NodeId[]>();
+
+/** Nodes that hold groups by an override. */
+function holdersIn(slice: Slice | undefined): readonly NodeId[] {
+  if (slice === undefined || slice.overrides.size === 0) return [];
+  let holders = HOLDERS.get(slice.overrides);
+  if (holders === undefined) {
+    const all = [...slice.overrides.values()].flatMap(({ value }) => [...value.members, ...value.eligible]);
+    holders = [...new Set(all)];
+    HOLDERS.set(slice.overrides, holders);
+  }
+  return holders;
+}
 
 /**
  * The map at one revision. Snapshots are immutable and share what did not change: deriving the next one costs what the
@@ -104,7 +128,9 @@ export class MapSnapshot implements MapView {
 
   nodes(): readonly NodeId[] {
     const { settled, target } = this.map;
-    this.#nodes ??= [...new Set([settled, ...(target === undefined ? [] : [target])].flatMap(nodesOf))].toSorted(
+    const topologies = target === undefined ? [settled] : [settled, target];
+    const slices = [...this.#parts.slices.values()].flat();
+    this.#nodes ??= [...new Set([...topologies.flatMap(nodesOf), ...slices.flatMap(holdersIn)])].toSorted(
       (a, b) => a - b,
     );
     return this.#nodes;

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { asNodeId, codeOf } from '@webdfs/base';
 import type { Topology } from '@webdfs/placement';
 import { joinKey } from './keys.ts';
+import { allGroups } from './map-view.ts';
 import { aMap } from './model/map-builder.ts';
+import { propose } from './propose.ts';
 import { newNodesOf, progressOf, proposeAbort, proposePause, proposeTarget, waitingFolders } from './retarget.ts';
 
 function grown(topology: Topology, count: number): Topology {
@@ -70,4 +72,15 @@ test('a topology that cannot hold all copies is refused', () => {
     () => proposeTarget(map.snapshot, shrunk),
     (error) => codeOf(error) === 'INVALID',
   );
+});
+
+test('a node that holds a group belongs to the cluster, though the target that brought it was given up', () => {
+  const map = aMap({ nodes: 3, groupBits: 6 });
+  map.live(asNodeId(4));
+  assert.ok(map.transact(proposeTarget(map.snapshot, grown(map.snapshot.map.settled, 1))));
+  const moved = [...allGroups(map.snapshot.map)].find((group) => map.snapshot.goal(group).includes(asNodeId(4)))!;
+  const learners = [{ node: asNodeId(4), session: map.snapshot.live(asNodeId(4))!.session }];
+  assert.ok(map.transact(propose(map.snapshot, moved, { type: 'join', learners }).transaction));
+  assert.ok(map.transact(proposeAbort(map.snapshot)));
+  assert.deepEqual(map.snapshot.nodes(), [1, 2, 3, 4]);
 });

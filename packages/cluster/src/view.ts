@@ -20,7 +20,10 @@ export interface MapView {
   readonly mapRevision: Revision;
   /** @throws NOT_FOUND */
   policy(id: PolicyId): Policy;
-  /** All nodes of the settled and target topologies, ascending. */
+  /**
+   * All nodes, ascending: those of the settled and target topologies, and those that still hold groups, such as of a target
+   * that was given up.
+   */
   nodes(): readonly NodeId[];
   node(node: NodeId): (NodeInfo & { readonly revision: Revision }) | undefined;
   disk(node: NodeId): (DiskInfo & { readonly revision: Revision }) | undefined;

@@ -1,5 +1,6 @@
 import { messageOf, WebdfsError } from '@webdfs/base';
 import {
+  type MapContents,
   type MapView,
   newNodesOf,
   proposeAbort,
@@ -43,9 +44,7 @@ function targetOf(view: MapView, words: readonly string[], parameter: Parameter)
 }
 
 /** The folders that are to have the new nodes' places: those named, in that order. */
-async function foldersOf(access: ClusterAccess, named: readonly string[]): Promise<readonly WaitingFolder[]> {
-  if (named.length === 0) return [];
-  const waiting = waitingFolders(await access.mapStore.read());
+function foldersOf(waiting: readonly WaitingFolder[], named: readonly string[]): readonly WaitingFolder[] {
   return named.map((name) => {
     const folder = waiting.find(({ storeId }) => storeId === name);
     if (folder === undefined) throw new WebdfsError('NOT_FOUND', `no folder ${name} asks for a place any more`);
@@ -64,7 +63,8 @@ function requireFolders(access: ClusterAccess, target: Topology, folders: readon
   );
 }
 
-async function transactionOf(access: ClusterAccess, view: MapView, parameter: Parameter): Promise<Transaction> {
+function transactionOf(access: ClusterAccess, contents: MapContents, parameter: Parameter): Transaction {
+  const { view } = access.map;
   const action = parameter('action') ?? '';
   switch (action) {
     case 'abort':
@@ -77,7 +77,7 @@ async function transactionOf(access: ClusterAccess, view: MapView, parameter: Pa
       if (words.length > MAX_CHANGES) throw new WebdfsError('TOO_LARGE', `at most ${MAX_CHANGES} changes at once`);
       const named = (parameter('folders') ?? '').split(',').filter((name) => name !== '');
       const target = targetOf(view, words, parameter);
-      const folders = await foldersOf(access, named);
+      const folders = foldersOf(waitingFolders(contents), named);
       requireFolders(access, target, folders);
       return proposeTarget(view, target, folders);
     }
@@ -93,12 +93,14 @@ async function transactionOf(access: ClusterAccess, view: MapView, parameter: Pa
  * @throws INVALID, NOT_FOUND, CONFLICT when the topology is no longer the one seen
  */
 export async function changeTopology(access: ClusterAccess, parameter: Parameter): Promise<TopologyReport> {
-  const { map } = access;
+  const { map, mapStore } = access;
   const seen = Number(parameter('revision'));
-  const { view } = map;
+  // who asks may have seen what this node has not heard of yet
+  const contents = await mapStore.read();
+  const view = await map.readThrough(contents.revision);
   const conflict = new WebdfsError('CONFLICT', 'the topology was changed since this was planned: look at it again');
   if (seen !== view.mapRevision) throw conflict;
-  const { done, revision } = await map.transact(await transactionOf(access, view, parameter));
+  const { done, revision } = await map.transact(transactionOf(access, contents, parameter));
   if (!done) throw conflict;
   await map.readThrough(revision);
   return await topologyReport(access);

@@ -4,8 +4,9 @@ import type { TopologyReport } from './reports.ts';
 
 /** The topology as the map has it now, what plans are made from, and how far the groups are. */
 export async function topologyReport({ map, mapStore, policy, folderOf }: ClusterAccess): Promise<TopologyReport> {
-  const waiting = waitingFolders(await mapStore.read());
-  const { view } = map;
+  const contents = await mapStore.read();
+  const waiting = waitingFolders(contents);
+  const view = await map.readThrough(contents.revision);
   const { name, groupBits, settled, target, out, paused = false } = view.map;
   return {
     name,
