@@ -92,6 +92,13 @@ async function remove(bed: Bed, node: RunningNode, group: GroupKey, id: Uint8Arr
     ...entryOf(group, kind, id, sequence),
     flags: record === undefined ? 0 : FLAG.LATEST_ONLY,
   });
+  await forget(bed, node, group, id);
+  assert.equal(node.store.find(id), undefined);
+  if (record === undefined) assert.equal(node.store.findBlock(group, id), undefined);
+}
+
+/** Takes the rows of a key or block out of a node's index, tombstones included. */
+async function forget(bed: Bed, node: RunningNode, group: GroupKey, id: Uint8Array): Promise<void> {
   // a walk waits until everything is in the index
   await node.store.walkRecords(group, undefined, 1);
   const index = bed.stores.indexes.get(node.id)!;
@@ -103,8 +110,6 @@ async function remove(bed: Bed, node: RunningNode, group: GroupKey, id: Uint8Arr
       { sync: true },
     );
   }
-  assert.equal(node.store.find(id), undefined);
-  if (record === undefined) assert.equal(node.store.findBlock(group, id), undefined);
 }
 
 /** Flips a byte of every place in a node's volumes where these bytes lie. */
@@ -205,7 +210,10 @@ test('copies of what was deleted are removed where a tombstone proves it, and ne
   const kept = await holder.store.read(holder.store.find(deleted)!);
   await client.remove('deleted');
   await applied(bed);
-  // what a lost deletion leaves behind: the row, and no tombstone here
+  // what a deletion that was missed leaves behind: the row, and no tombstone here
+  await forget(bed, holder, homeOf(bed, deleted).group, deleted);
+  await holder.store.install(kept);
+  assert.notEqual(holder.store.find(deleted), undefined);
   const never = objectKey(bucket, utf8('never deleted'));
   const home = homeOf(bed, never);
   const other = cluster.node(home.members[1]!);
@@ -215,9 +223,43 @@ test('copies of what was deleted are removed where a tombstone proves it, and ne
   assert.equal(report.complete, true);
   assert.equal(report.clean, false);
   const { tally } = report.policies[0]!;
-  assert.equal(tally.left, 1);
-  assert.equal(tally.problems[0]!.key, toHex(never));
+  assert.deepEqual([tally.found.surplus, tally.mended, tally.left], [1, 1, 1], JSON.stringify(tally));
+  assert.equal(holder.store.find(deleted), undefined);
+  assert.deepEqual(
+    tally.problems.filter(({ mended }) => !mended).map(({ key }) => key),
+    [toHex(never)],
+  );
   assert.notEqual(other.store.find(never), undefined, 'the only copy of something is not destroyed on suspicion');
+});
+
+test('a block that one member kept though its object is gone is removed, behind a fence', async (context) => {
+  await using bed = await aCluster(seedOf(context));
+  const { cluster, client, bucket } = bed;
+  await client.put('gone', 500 + BLOCK_BYTES);
+  await client.put('kept', 500 + BLOCK_BYTES);
+  await applied(bed);
+  const [id] = await blocksOf(bed, objectKey(bucket, utf8('gone')), 500 + BLOCK_BYTES);
+  const { group, members } = homeOf(bed, id!);
+  const holder = cluster.node(members[2]!);
+  const row = holder.store.findBlock(group, id!)!;
+  const entry = await holder.store.readBlockEntry(row);
+  const bytes = new Uint8Array(row.size);
+  await holder.store.readBlock(row, 0, bytes);
+  await client.remove('gone');
+  for (const { replica } of cluster.running.values()) await replica.garbage.scan(0);
+  await cluster.until('the block is gone', () => holder.store.findBlock(group, id!) === undefined);
+  // what would be if this member had never heard of it
+  await forget(bed, holder, group, id!);
+  const staging = holder.store.stage(group, id!);
+  await staging.write(bytes);
+  await staging.finish();
+  await holder.store.install(entry);
+  assert.notEqual(holder.store.findBlock(group, id!), undefined);
+  const report = await pass(bed);
+  const { tally } = report.policies[0]!;
+  assert.deepEqual([tally.found.surplus, tally.mended, tally.left], [1, 1, 0], JSON.stringify(tally));
+  assert.equal(holder.store.findBlock(group, id!), undefined);
+  assert.equal((await pass(bed)).clean, true);
 });
 
 test('a group is not counted while one of its members cannot be asked, and the report names it', async (context) => {
