@@ -1,9 +1,11 @@
 import {
   type Ballot,
   type Clock,
+  codeOf,
   type GroupKey,
   groupNumber,
   type Log,
+  messageOf,
   type NodeId,
   type PolicyId,
   type Revision,
@@ -308,7 +310,7 @@ export class GroupLoop {
     if (this.#opening.has(number)) return;
     const log = this.#options.store.log(key);
     if (log.last === log.commit && !this.#disks.has(key)) return this.#begin(key, []);
-    const opening = this.#openSlowly(key).catch((error: unknown) => this.#fatal(error));
+    const opening = this.#openSlowly(key).catch((error: unknown) => this.#cannotOpen(key, error));
     this.#opening.set(number, opening);
   }
 
@@ -317,6 +319,15 @@ export class GroupLoop {
     const pending = await this.#options.store.pending(key);
     this.#opening.delete(groupNumber(key));
     if (!this.#isStopped) this.#begin(key, pending);
+  }
+
+  /** A tail that the disk does not give any more is lost: this node catches up again, as with an old disk (T6). */
+  #cannotOpen(key: GroupKey, error: unknown): void {
+    const { log, hooks } = this.#options;
+    if (codeOf(error) !== 'CORRUPT' || hooks.diskIsOld === undefined) return this.#fatal(error);
+    if (this.#isStopped) return;
+    log.error('group.tail-damaged', { policy: key.policy, group: key.group, error: messageOf(error) });
+    hooks.diskIsOld(key);
   }
 
   /** Resolves when nothing of a group that this node left is on its way to the disk. */
