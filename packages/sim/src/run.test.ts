@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomOf } from '@webdfs/base/testing';
-import { runSeed } from './run.ts';
+import { type RunOptions, runSeed } from './run.ts';
 
 const BRIEF = { badMs: 3_000, logLevel: 'warn' } as const;
 
@@ -22,3 +22,30 @@ test('fresh seeds: nothing acknowledged is lost, nothing old or damaged is shown
     assert.equal(failure, undefined, `npm run sim -- --seed ${seed} --bad-ms ${BRIEF.badMs}: ${failure?.message}`);
   }
 });
+
+/** Runs that failed once, for what is said of them; the bugs have tests of their own beside the code, where these could be small. */
+const ONCE_BROKEN: readonly (RunOptions & { readonly claim: string })[] = [
+  {
+    seed: 32,
+    badMs: 12_000,
+    claim: 'a block whose own entry is damaged is repaired, and its group’s garbage collected',
+  },
+  {
+    seed: 5_027,
+    badMs: 5_000,
+    faults: ['write-fails', 'sync-fails'],
+    claim: 'a member that was restarted while the last commit point was told learns of it, though its group is idle',
+  },
+  {
+    seed: 58,
+    badMs: 3_000,
+    claim: 'a node whose tail of a group is damaged catches up again, instead of ending at every start',
+  },
+];
+
+for (const { claim, ...options } of ONCE_BROKEN) {
+  test(`seed ${options.seed}: ${claim}`, async () => {
+    const { failure } = await runSeed(options);
+    assert.equal(failure, undefined, failure?.message);
+  });
+}

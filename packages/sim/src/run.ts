@@ -114,6 +114,9 @@ export async function runSeed(options: RunOptions): Promise<RunReport> {
   transcript.now = () => cluster.time.now;
   const run = new Run(cluster, plan, new SeededRandom(random.uint32()));
   let failure: RunReport['failure'];
+  // a node's process would end by it, without a word to anybody
+  const unhandled = (error: unknown): void => cluster.broken(error);
+  process.on('unhandledRejection', unhandled);
   try {
     options.sabotage?.(cluster, breaking);
     await run.badDays(badMs);
@@ -122,6 +125,8 @@ export async function runSeed(options: RunOptions): Promise<RunReport> {
     // what is not a finding is a broken invariant of the code, or a bug of the simulator: told with its stack
     const message = error instanceof Violation ? error.message : `${messageOf(error)}\n${(error as Error).stack ?? ''}`;
     failure = { message, transcript: transcript.lines };
+  } finally {
+    process.off('unhandledRejection', unhandled);
   }
   const { time } = cluster;
   return {
