@@ -71,6 +71,20 @@ test('a learner whose place the map refused is proposed again, though its primar
   assert.deepEqual(primary.told, ['start', 'ready', 'ready']);
 });
 
+test('a learner that is ready while its group is not served is proposed once it is', async () => {
+  const primary = new Primary();
+  primary.source.consider(KEY);
+  await primary.settle();
+  // refused, and the lease is away just when it would be asked for again
+  primary.serving = 0 as Ballot;
+  primary.source.refused(KEY, LEARNER);
+  await primary.settle(1_000);
+  assert.deepEqual(primary.told, ['start', 'ready']);
+  primary.serving = BALLOT;
+  primary.source.consider(KEY);
+  assert.deepEqual(primary.told, ['start', 'ready', 'ready']);
+});
+
 test('while changes are paused, a group that has all its copies begins no move', async () => {
   const primary = new Primary();
   primary.paused = true;

@@ -154,7 +154,11 @@ export class LearnerSource {
         if (isServed) this.#host.failLearner(key, school.node);
         if (this.#host.map.view.group(key).inSync.includes(school.node)) this.#pauses.forget(key, school.node);
         this.#orderSoon(school);
-      } else if (pupil !== undefined) isTaught = true;
+      } else if (pupil !== undefined) {
+        isTaught = true;
+        // it may have become ready, or been refused, while the group was not served: the engine knows whether it is asked for
+        if (pupil.state === 'ready') this.#host.readyLearner(key, school.node);
+      }
       if (!isServed) school.waiting.delete(number);
     }
     if (!isServed || isTaught) return;
@@ -276,9 +280,9 @@ export class LearnerSource {
 
   #ready(school: School, report: GroupKey & { readonly ballot: Ballot }): void {
     const pupil = school.pupils.get(groupNumber(report));
-    if (pupil === undefined || pupil.ballot !== report.ballot || !this.#isCurrent(pupil, school.node)) return;
+    if (pupil === undefined || pupil.ballot !== report.ballot) return;
     pupil.state = 'ready';
-    this.#host.readyLearner(pupil.key, school.node);
+    if (this.#isCurrent(pupil, school.node)) this.#host.readyLearner(pupil.key, school.node);
   }
 
   #giveUp(school: School, report: GroupKey & { readonly ballot: Ballot }): void {
