@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { LogLevel } from '@webdfs/base';
+import { type LogLevel, SystemRandom, systemClock } from '@webdfs/base';
 import { type RunReport, runSeed } from './run.ts';
 import { FAULTS, type Fault } from './weather.ts';
 
@@ -87,7 +87,7 @@ async function one(seed: number): Promise<number> {
 
 /** Hands out seeds to processes until they are all run, or time is up. */
 async function many(first: number, count: number, minutes: number): Promise<number> {
-  const until = performance.now() + minutes * 60_000;
+  const until = systemClock.monotonic() + minutes * 60_000;
   const totals = { seeds: 0, failed: 0, operations: 0, unknown: 0, faults: 0, simulatedMs: 0 };
   let next = first;
   const jobs = Math.max(1, Math.min(numberOf('jobs') ?? availableParallelism(), count));
@@ -109,7 +109,7 @@ async function many(first: number, count: number, minutes: number): Promise<numb
     new Promise((resolve, reject) => {
       const child = fork(import.meta.filename, ['--worker', ...process.argv.slice(2)], { execArgv: process.execArgv });
       const ask = (): void => {
-        if (next >= first + count || performance.now() > until) child.disconnect();
+        if (next >= first + count || systemClock.monotonic() > until) child.disconnect();
         else child.send(next++);
       };
       child.on('message', (report) => {
@@ -134,7 +134,7 @@ async function main(): Promise<number> {
   const seed = numberOf('seed');
   if (seed !== undefined) return await one(seed);
   const minutes = numberOf('minutes');
-  const first = numberOf('first-seed') ?? Math.floor(performance.timeOrigin) % 1_000_000_000;
+  const first = numberOf('first-seed') ?? Math.floor(new SystemRandom().fraction() * 1_000_000_000);
   process.stdout.write(`first seed ${first}\n`);
   return await many(first, numberOf('seeds') ?? (minutes === undefined ? 100 : Infinity), minutes ?? Infinity);
 }
