@@ -40,6 +40,17 @@ export class Execution {
     this.#handle({ type: 'started' });
   }
 
+  /** Another process wants a transfer that this one serves. */
+  asked(transfer: Transfer): void {
+    this.#handle({ type: 'asked', transfer });
+  }
+
+  /** A transfer's bytes came from another process. */
+  received(transfer: Transfer, payload: Uint8Array): void {
+    this.#of(transfer.to).received += transfer.bytes;
+    this.#handle({ type: 'received', transfer }, payload);
+  }
+
   /** Tells the dispatcher what happened, and does what it says. @param payload  the bytes that just came, if some did */
   #handle(event: IOEvent, payload?: Uint8Array): void {
     for (const effect of this.#dispatch.step(event)) this.#perform(effect, payload);
@@ -48,7 +59,7 @@ export class Execution {
   #perform(effect: IOEffect, payload: Uint8Array | undefined): void {
     switch (effect.type) {
       case 'ask':
-        this.#around.network.ask(effect.transfer, () => this.#handle({ type: 'asked', transfer: effect.transfer }));
+        this.#around.network.ask(effect.transfer, () => this.asked(effect.transfer));
         return;
       case 'read':
         this.#read(effect.node, effect.parcel, effect.bytes);
@@ -85,16 +96,13 @@ export class Execution {
   }
 
   #send(transfer: Transfer): void {
-    const { from, to, parcel, bytes } = transfer;
+    const { from, parcel, bytes } = transfer;
     this.#around.network.send(transfer, this.#keptOf(from, parcel), {
       sent: () => {
         this.#of(from).sent += bytes;
         this.#handle({ type: 'sent', transfer });
       },
-      received: (arrived) => {
-        this.#of(to).received += bytes;
-        this.#handle({ type: 'received', transfer }, arrived);
-      },
+      received: (arrived) => this.received(transfer, arrived),
     });
   }
 

@@ -75,7 +75,7 @@ export interface Storage {
   write(node: NodeId, file: number, bytes: number, payload: Uint8Array, done: () => void): void;
 }
 
-/** How do bytes get across? */
+/** How do bytes get across? What happens at the other end is told by a call too, unless that is another process, which then tells itself. */
 export interface Network {
   /** Carries a receiver's wish to the node that serves it. */
   ask(transfer: Transfer, arrived: () => void): void;

@@ -16,6 +16,7 @@ export interface Point {
 export interface Runner {
   readonly quick: boolean;
   readonly seeds: readonly number[];
+  readonly signal: AbortSignal;
   /** Tells what is under way, and lets others have a turn. @throws the signal's reason if it is aborted */
   readonly step: (what: string) => Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { systemClock } from '@webdfs/base';
-import { benchRescale, RESCALE_EXPERIMENTS } from '@webdfs/bench';
+import { benchRescale, RESCALE_EXPERIMENTS, SIMULATED_EXPERIMENTS } from '@webdfs/bench';
 import { type Arguments, type Command, UsageError } from '../../command.ts';
 import { outOption, runReport } from './report-run.ts';
 
@@ -9,7 +9,7 @@ const MAX_SEEDS = 20;
 
 function experimentsOf(args: Arguments): (typeof RESCALE_EXPERIMENTS)[number][] {
   const text = args.text('experiments');
-  if (text === undefined) return [...RESCALE_EXPERIMENTS];
+  if (text === undefined) return [...SIMULATED_EXPERIMENTS];
   return text.split(',').map((word) => {
     const known = RESCALE_EXPERIMENTS.find((experiment) => experiment === word.trim());
     if (known === undefined) {
@@ -35,7 +35,8 @@ export const benchRescaleCommand: Command = {
     'Needs no cluster: the plans and the mover of WebDFS run in simulated time, beside HDFS’s manner and two bad schedulers.',
     'Prints tables and writes report.html (charts), report.json and a CSV file per table. Ends with 0 if all gates pass, 1 if one fails.',
     '',
-    `Experiments: ${RESCALE_EXPERIMENTS.join(', ')}.`,
+    `Experiments: ${RESCALE_EXPERIMENTS.join(', ')}. The last two start a process for each node, with real sockets, and take`,
+    'minutes; unless asked for they are left out. Ends with 2 if the machine was too busy for them.',
   ].join('\n'),
   options: {
     experiments: { type: 'string', value: 'NAME,…', about: 'run these, see above' },

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '@webdfs/base';
+import { UNIFORM } from '../distribution/uniform.ts';
+import { filesOfOneSize } from '../file-sizes.ts';
+import { membershipOf } from '../scenario.ts';
+import { MIN_MAX } from '../schedulers/min-max.ts';
+import { contentOf, isIntact } from './memory-storage.ts';
+import { type ProcessSetup, runProcesses } from './process-run.ts';
+
+const PIECE = 16_384;
+const SCENARIO = { nodes: 2, change: 2, copies: 2, bytesPerNode: 40 * PIECE };
+
+function setup(signal: AbortSignal): ProcessSetup {
+  return {
+    membership: membershipOf(SCENARIO),
+    bytesPerNode: SCENARIO.bytesPerNode,
+    rates: { network: 64 * PIECE, read: 256 * PIECE, write: 256 * PIECE },
+    limits: { windowBytes: 4 * PIECE, keepBytes: 8 * PIECE, depth: 2 },
+    metadata: filesOfOneSize(PIECE),
+    distribution: UNIFORM,
+    scheduler: MIN_MAX,
+    seed: 1,
+    signal,
+  };
+}
+
+test('processes move every copy over real sockets, intact, and not faster than their caps', async () => {
+  const figures = await runProcesses(setup(new AbortController().signal));
+  assert.deepEqual(figures.faults, []);
+  assert.equal(figures.movedBytes, 40 * PIECE);
+  // a burst of 20 ms may come on top
+  assert.ok(
+    figures.seconds > figures.planSeconds - 0.05,
+    `${figures.seconds} s, the plan needs ${figures.planSeconds} s`,
+  );
+});
+
+test('a run that is told to stop ends its processes and gives the reason', async () => {
+  const controller = new AbortController();
+  const slow = { ...setup(controller.signal), rates: { network: PIECE, read: Infinity, write: Infinity } };
+  const run = runProcesses(slow);
+  systemClock.after(1500, () => controller.abort(new Error('enough')));
+  await assert.rejects(run, /enough/);
+});
+
+test('no two files have the same bytes, and a flipped bit is seen', () => {
+  assert.notDeepEqual(contentOf(1, 64), contentOf(257, 64));
+  const content = contentOf(5, 64);
+  assert.ok(isIntact(5, content));
+  content[40]! ^= 1;
+  assert.equal(isIntact(5, content), false);
+});

@@ -1,0 +1,189 @@
+import type { Rates } from '@webdfs/rescale';
+import { atMost, type Check } from '../../report/check.ts';
+import { numberColumn, type ReportSection, textColumn } from '../../report/report.ts';
+import { UNIFORM } from '../distribution/uniform.ts';
+import { filesOfOneSize } from '../file-sizes.ts';
+import type { Runner } from '../runner.ts';
+import { boundFor, membershipOf, nameOf, type Scenario } from '../scenario.ts';
+import { MIN_MAX } from '../schedulers/min-max.ts';
+import { spreadOf } from '../spread.ts';
+import { type ProcessFigures, runProcesses } from './process-run.ts';
+
+const MIB = 1_048_576;
+/** Lasts longer than a timer's tick at these rates. */
+const PIECE_BYTES = 16_384;
+const LIMITS = { windowBytes: 16 * PIECE_BYTES, keepBytes: 64 * PIECE_BYTES, depth: 2 } as const;
+
+const GATE = { median: 1.1, each: 1.16 } as const;
+/** Runs that count, and how many are tried for them. */
+const RUNS = { valid: 3, tried: 5 } as const;
+/** When a run counts: otherwise it measures the neighbours. */
+const VALID = { idleShare: 0.25, delayP99Ms: 50, calibration: 0.03 } as const;
+const CALIBRATION_SECONDS = 3;
+
+/** A set-up with a process for each node, all on this machine: bytes and rates are small, their quotient is not. */
+export interface ProcessCase {
+  readonly scenario: Scenario;
+  /** Cap of each node each way, bytes per second. */
+  readonly network: number;
+  readonly shows: string;
+}
+
+function processCase(
+  shape: readonly [nodes: number, change: number, copies: number, mib: number],
+  shows: string,
+): ProcessCase {
+  const [nodes, change, copies, mib] = shape;
+  return { scenario: { nodes, change, copies, bytesPerNode: mib * MIB }, network: 2 * MIB, shows };
+}
+
+export const PROCESS_CASES: readonly ProcessCase[] = [
+  processCase([4, 4, 2, 40], 'plain growth'),
+  processCase([4, 12, 3, 64], 'forwarding'),
+  processCase([8, -2, 3, 60], 'shrinking'),
+  processCase([8, -1, 2, 140], 'one node out'),
+];
+
+/** The published set-ups at 1 : 1000: the same seconds. Forty processes want a machine to themselves. */
+export const SLIDE_CASES: readonly ProcessCase[] = [
+  { scenario: { nodes: 10, change: 30, copies: 3, bytesPerNode: 50e6 }, network: 1.25e6, shows: 'published growth' },
+  { scenario: { nodes: 20, change: -7, copies: 3, bytesPerNode: 50e6 }, network: 1.25e6, shows: 'published shrinking' },
+];
+
+interface ProcessRow {
+  readonly name: string;
+  readonly bound: number;
+  readonly figures: ProcessFigures;
+  readonly ratio: number;
+  /** Why the run does not count; empty if it does. */
+  readonly invalid: readonly string[];
+}
+
+function run({ scenario, network }: ProcessCase, seed: number, signal: AbortSignal): Promise<ProcessFigures> {
+  const rates: Rates = { network, read: Infinity, write: Infinity };
+  return runProcesses({
+    membership: membershipOf(scenario),
+    bytesPerNode: scenario.bytesPerNode,
+    rates,
+    limits: LIMITS,
+    metadata: filesOfOneSize(PIECE_BYTES),
+    distribution: UNIFORM,
+    scheduler: MIN_MAX,
+    seed,
+    signal,
+  });
+}
+
+/** One node sends to one other for some seconds: the rate of the same code when nothing stands in its way, by the cap. */
+async function calibration(network: number, signal: AbortSignal): Promise<number> {
+  const bytes = CALIBRATION_SECONDS * network;
+  // of two nodes with one copy each, the one that leaves sends all it has
+  const scenario: Scenario = { nodes: 2, change: -1, copies: 1, bytesPerNode: bytes };
+  const figures = await run({ scenario, network, shows: '' }, 1, signal);
+  return figures.movedBytes / figures.seconds / network;
+}
+
+function invalidities(figures: ProcessFigures, calibrated: number): string[] {
+  const { idleShare, delayMs } = figures;
+  return [
+    ...(idleShare < VALID.idleShare ? [`the machine idled ${(idleShare * 100).toFixed(0)} %`] : []),
+    ...(delayMs.p99 > VALID.delayP99Ms ? [`an event loop was ${delayMs.p99.toFixed(0)} ms late`] : []),
+    ...(Math.abs(calibrated - 1) > VALID.calibration
+      ? [`alone a link made ${(calibrated * 100).toFixed(1)} % of its cap`]
+      : []),
+  ];
+}
+
+async function rowsOf(one: ProcessCase, runner: Runner, calibrated: number): Promise<ProcessRow[]> {
+  const name = `${nameOf(one.scenario)}, ${one.scenario.copies} copies`;
+  const bound = boundFor(one.scenario, { network: one.network, read: Infinity, write: Infinity }).seconds;
+  const rows: ProcessRow[] = [];
+  for (let i = 0; i < RUNS.tried && rows.filter(({ invalid }) => invalid.length === 0).length < RUNS.valid; i++) {
+    await runner.step(`processes, ${name}, run ${i + 1}`);
+    const figures = await run(one, runner.seeds[0]! + i, runner.signal);
+    const invalid = invalidities(figures, calibrated);
+    rows.push({ name, bound, figures, ratio: figures.seconds / bound, invalid });
+  }
+  return rows;
+}
+
+function checksOf(rows: readonly ProcessRow[]): Check[] {
+  const faults = rows.reduce((sum, { figures }) => sum + figures.faults.length, 0);
+  const valid = Map.groupBy(
+    rows.filter(({ invalid }) => invalid.length === 0),
+    ({ name }) => name,
+  );
+  return [
+    ...Array.from(valid, ([name, counted]) => {
+      const { median, most } = spreadOf(counted.map(({ ratio }) => ratio));
+      return [
+        atMost(`processes, ${name}: median by the bound`, median, GATE.median, '×'),
+        atMost(`processes, ${name}: longest by the bound, Pufferbench 1.16`, most, GATE.each, '×'),
+      ];
+    }).flat(),
+    atMost('processes: faults that the validator found', faults, 0, 'faults'),
+  ];
+}
+
+/** Real processes, sockets, checksums and caps, on this machine. */
+export async function processSection(
+  cases: readonly ProcessCase[],
+  runner: Runner,
+): Promise<{ section: ReportSection; checks: Check[]; invalid: string[] }> {
+  const rows: ProcessRow[] = [];
+  const invalid: string[] = [];
+  for (const one of cases) {
+    await runner.step(`processes, calibration of ${nameOf(one.scenario)}`);
+    const calibrated = await calibration(one.network, runner.signal);
+    const found = await rowsOf(one, runner, calibrated);
+    const counted = found.filter((row) => row.invalid.length === 0).length;
+    if (counted < RUNS.valid)
+      invalid.push(`${found[0]!.name}: ${counted} valid runs of ${found.length}, ${RUNS.valid} are needed`);
+    rows.push(...found);
+  }
+  return { checks: checksOf(rows), invalid, section: sectionOf(cases, rows) };
+}
+
+function sectionOf(cases: readonly ProcessCase[], rows: readonly ProcessRow[]): ReportSection {
+  return {
+    id: 'processes',
+    title: 'With processes and sockets',
+    prose: [
+      `A process for each node on this machine, real sockets, every piece of ${PIECE_BYTES / 1024} KiB with a checksum, each node capped each way: ` +
+        `${cases.map(({ scenario, shows }) => `${nameOf(scenario)} shows ${shows}`).join('; ')}.`,
+      'A run counts if the machine idled a quarter of the time, no event loop was 50 ms late in its 99th percentile, and a lone link came within 3 % of its ' +
+        'cap; else it measures the neighbours. Pufferbench came within 16 %.',
+    ],
+    charts: [],
+    tables: [
+      {
+        id: 'runs',
+        title: 'Every run',
+        columns: [
+          textColumn('nodes'),
+          numberColumn('T_bound, s', 2),
+          numberColumn('T, s', 2),
+          numberColumn('T / T_bound', 3),
+          numberColumn('first to last end, s', 2),
+          numberColumn('CPU, s', 1),
+          numberColumn('idle, %'),
+          numberColumn('loop p99, ms', 1),
+          numberColumn('loop most, ms', 1),
+          textColumn('counts'),
+        ],
+        rows: rows.map(({ name, bound, figures, ratio, invalid }) => [
+          name,
+          bound,
+          figures.seconds,
+          ratio,
+          figures.finishSpread,
+          figures.cpuSeconds,
+          figures.idleShare * 100,
+          figures.delayMs.p99,
+          figures.delayMs.most,
+          invalid.length === 0 ? 'yes' : `no: ${invalid.join(', ')}`,
+        ]),
+      },
+    ],
+  };
+}
