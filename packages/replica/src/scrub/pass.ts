@@ -36,7 +36,7 @@ export interface PassState {
   /** By group number. */
   readonly results: Map<number, GroupResult>;
   /** Volumes whose every byte was read. */
-  readonly volumes: Set<number>;
+  volumes: Set<number>;
   areVolumesRead: boolean;
   completion: Completion | undefined;
 }
@@ -56,7 +56,8 @@ export function adopt(state: PassState, pass: Pass, nowMs: number): boolean {
   }
   state.pass = pass;
   state.results.clear();
-  state.volumes.clear();
+  // not cleared: whoever still reads for the pass before would add to it
+  state.volumes = new Set();
   state.areVolumesRead = false;
   return true;
 }

@@ -9,10 +9,10 @@ import type { ReplicaHost } from '../replica-host.ts';
 import { GroupAudit } from './group-audit.ts';
 import { decodeLooks, encodeLookAnswer } from './look-codec.ts';
 import { lookAt } from './looking.ts';
+import { type Failure, nodeReport, resultOf } from './node-report.ts';
 import { adopt, dueAt, emptyState, keep, packState, type PassState, unpackState } from './pass.ts';
-import { decodeScrubRequest, encodeNodeScrub, MAX_REASONS, type NodeScrub, type PolicyCount } from './scrub-codec.ts';
+import { decodeScrubRequest, encodeNodeScrub, type NodeScrub } from './scrub-codec.ts';
 import { type Survey, survey } from './survey.ts';
-import { addTally, emptyTally } from './tally.ts';
 
 export interface ScrubLimits {
   /** A pass begins by itself at each whole multiple of this, milliseconds since 1970; Infinity: never. */
@@ -53,14 +53,6 @@ const GROUP_COST = 65_536;
 /** After a group could not be counted: doubled each time. */
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 60_000;
-/** A group that has failed so often is told of as stuck; it is tried again all the same. */
-const STUCK_AFTER = 3;
-
-interface Failure {
-  readonly count: number;
-  readonly againAt: number;
-  readonly why: string;
-}
 
 /**
  * Counts and verifies all copies, pass after pass, at a pace (design, section 7): each node counts the groups of which it
@@ -181,71 +173,10 @@ export class Scrubber {
     return this.#pace.pace;
   }
 
-  // ---- how far it is ----
-
   /** What this node has counted, by the map of this moment. */
   report(): NodeScrub {
-    const { self, map, store } = this.#host;
-    const { view } = map;
-    const policies = new Map<number, { counted: Uint8Array; count: PolicyCount }>();
-    const reasons: NodeScrub['reasons'][number][] = [];
-    let served = 0;
-    let bytesTotal = 0;
-    for (const { id } of view.map.policies) {
-      const counted = new Uint8Array(Math.ceil(2 ** view.map.groupBits / 8));
-      policies.set(id, { counted, count: { policy: id, counted, tally: emptyTally() } });
-    }
-    for (const group of this.#host.served()) {
-      served++;
-      bytesTotal += store.log(group).bytes;
-      const result = this.#resultOf(group);
-      const sum = policies.get(group.policy);
-      if (result !== undefined && sum !== undefined) {
-        sum.counted[group.group >>> 3]! |= 1 << (group.group & 7);
-        addTally(sum.count.tally, result.tally);
-      } else if (reasons.length < MAX_REASONS) {
-        const failure = this.#failures.get(groupNumber(group));
-        if (failure !== undefined) reasons.push({ policy: group.policy, group: group.group, why: failure.why });
-      }
-    }
-    const facts = store.facts();
-    return {
-      node: self,
-      revision: view.revision,
-      pass: this.#state.pass,
-      state: this.#workOf(),
-      policies: [...policies.values()].map(({ count }) => count),
-      reasons,
-      served,
-      volumes: {
-        read: Math.min(this.#state.volumes.size, facts.volumes),
-        of: facts.volumes,
-        bytes: facts.volumeBytes,
-        done: this.#state.areVolumesRead,
-      },
-      bytesPerSecond: this.#rate.perSecond(this.#bytesRead),
-      bytesTotal,
-      completion: this.#state.completion,
-    };
-  }
-
-  #workOf(): NodeScrub['state'] {
-    if (this.#state.pass === undefined) return 'done';
-    let isStuck = false;
-    for (const group of this.#host.served()) {
-      if (this.#resultOf(group) !== undefined) continue;
-      if ((this.#failures.get(groupNumber(group))?.count ?? 0) < STUCK_AFTER) return 'working';
-      isStuck = true;
-    }
-    if (!this.#state.areVolumesRead) return 'working';
-    return isStuck ? 'stuck' : 'done';
-  }
-
-  /** What was counted of a group, if it still has the members that were counted. */
-  #resultOf(group: GroupKey): { readonly tally: ReturnType<typeof emptyTally> } | undefined {
-    const result = this.#state.results.get(groupNumber(group));
-    if (result === undefined || this.#host.serving(group) === 0) return undefined;
-    return result.members === this.#host.map.view.group(group).inSync.join() ? result : undefined;
+    const bytesPerSecond = this.#rate.perSecond(this.#bytesRead);
+    return nodeReport(this.#host, { state: this.#state, failures: this.#failures, bytesPerSecond });
   }
 
   // ---- the work ----
@@ -318,7 +249,12 @@ export class Scrubber {
 
   #isToDo(group: GroupKey): boolean {
     const number = groupNumber(group);
-    if (this.#busy.has(number) || this.#host.serving(group) === 0 || this.#resultOf(group) !== undefined) return false;
+    if (
+      this.#busy.has(number) ||
+      this.#host.serving(group) === 0 ||
+      resultOf(this.#host, this.#state, group) !== undefined
+    )
+      return false;
     return (this.#failures.get(number)?.againAt ?? 0) <= this.#host.clock.monotonic();
   }
 
