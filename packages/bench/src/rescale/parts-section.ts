@@ -27,9 +27,13 @@ export function partsSection(): ReportSection {
           [
             'Storage',
             'how are bytes read and written?',
-            'simulated: memory, device, drive that switches between streams',
+            'simulated: memory, device, drive that switches between streams; processes: memory, drive past or through the page cache',
           ],
-          ['Network', 'how do bytes get across?', 'simulated: full duplex behind a switch without contention'],
+          [
+            'Network',
+            'how do bytes get across?',
+            'simulated: full duplex behind a switch without contention; processes: sockets with a cap each way',
+          ],
           ['DataDistributionValidator', 'load per node, copies per file?', 'before and after every run'],
         ],
       },

@@ -7,7 +7,7 @@ import { partsSection } from './parts-section.ts';
 import { placedSection } from './placed-section.ts';
 import { planningSection } from './planning-section.ts';
 import type { Runner } from './runner.ts';
-import { PROCESS_CASES, processSection, SLIDE_CASES } from './processes/process-section.ts';
+import { DRIVE_CASES, PROCESS_CASES, processSection, SLIDE_CASES } from './processes/process-section.ts';
 import { sweepSection } from './sweep-section.ts';
 
 /** What can be run, in the order of the report. */
@@ -18,6 +18,7 @@ export const RESCALE_EXPERIMENTS = [
   'placed',
   'planning',
   'processes',
+  'processes-drive',
   'processes-slides',
 ] as const;
 export type RescaleExperiment = (typeof RESCALE_EXPERIMENTS)[number];
@@ -47,8 +48,9 @@ const RUNS: Readonly<Record<RescaleExperiment, (runner: Runner) => Promise<Found
   sweeps: sweepSection,
   placed: placedSection,
   planning: planningSection,
-  processes: async (runner) => await processSection(PROCESS_CASES, runner),
-  'processes-slides': async (runner) => await processSection(SLIDE_CASES, runner),
+  processes: async (runner) => await processSection('processes', PROCESS_CASES, runner),
+  'processes-drive': async (runner) => await processSection('processes-drive', DRIVE_CASES, runner),
+  'processes-slides': async (runner) => await processSection('processes-slides', SLIDE_CASES, runner),
 };
 
 /** @throws the signal's reason if it is aborted on the way */

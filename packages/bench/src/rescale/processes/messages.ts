@@ -1,6 +1,7 @@
 import type { NodeId } from '@webdfs/base';
 import type { PullLimits, Rates, Transfer } from '@webdfs/rescale';
 import type { NodeFigures } from '../execution.ts';
+import type { StorageKind } from './node-storage.ts';
 
 /** What a run tells the process of a node. */
 export type ToNode =
@@ -14,6 +15,7 @@ export type ToNode =
       readonly limits: PullLimits;
       /** Infinite ones are left out: they do not survive JSON. */
       readonly rates: Partial<Rates>;
+      readonly storage: StorageKind;
     }
   | { readonly type: 'connect'; readonly ports: readonly (readonly [NodeId, number])[] }
   | { readonly type: 'start' }

@@ -3,8 +3,11 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { assert, systemClock } from '@webdfs/base';
 import { PullDispatcher } from '@webdfs/rescale';
 import { Execution } from '../execution.ts';
-import { isIntact, MemoryStorage } from './memory-storage.ts';
+import { isIntact } from './content.ts';
+import { DriveStorage } from './drive-storage.ts';
+import { MemoryStorage } from './memory-storage.ts';
 import type { FromNode, ToNode } from './messages.ts';
+import type { NodeStorage } from './node-storage.ts';
 import { SocketNetwork } from './socket-network.ts';
 
 /** One node of a run as a process of its own: this file, started again. */
@@ -24,7 +27,7 @@ type Prepare = Extract<ToNode, { type: 'prepare' }>;
 
 /** Pulls and serves until it is stopped. */
 class NodeProcess {
-  readonly #storage: MemoryStorage;
+  readonly #storage: NodeStorage;
   readonly #network: SocketNetwork;
   readonly #execution: Execution;
   readonly #dispatcher: PullDispatcher;
@@ -33,10 +36,14 @@ class NodeProcess {
   #cpu = process.cpuUsage();
 
   constructor(prepare: Prepare) {
-    const { node, files, transfers, limits, rates } = prepare;
+    const { node, files, transfers, limits, rates, storage } = prepare;
     const { network = Infinity, read = Infinity, write = Infinity } = rates;
     this.#prepare = prepare;
-    this.#storage = new MemoryStorage({ read, write }, systemClock);
+    const device = { read, write };
+    this.#storage =
+      storage.kind === 'memory'
+        ? new MemoryStorage(device, systemClock)
+        : new DriveStorage({ ...storage, node }, device, systemClock);
     for (const [file, bytes] of files) this.#storage.generate(node, file, bytes);
     this.#dispatcher = new PullDispatcher(node, transfers, limits);
     this.#network = new SocketNetwork(node, transfers, {
@@ -68,6 +75,7 @@ class NodeProcess {
         return this.#inspect();
       case 'stop':
         this.#network.close();
+        this.#storage.close();
         process.disconnect();
     }
   }
@@ -92,13 +100,14 @@ class NodeProcess {
   #inspect(): void {
     this.#delay.disable();
     const { user, system } = process.cpuUsage(this.#cpu);
-    const files = [...this.#storage.files];
-    const [intact, damaged] = [files.filter((file) => isIntact(...file)), files.filter((file) => !isIntact(...file))];
+    const intact: number[] = [];
+    const damaged: number[] = [];
+    for (const [file, bytes] of this.#storage.contents()) (isIntact(file, bytes) ? intact : damaged).push(file);
     tell({
       type: 'inspected',
       figures: this.#execution.figures.get(this.#prepare.node)!,
-      intact: intact.map(([file]) => file),
-      damaged: damaged.map(([file]) => file),
+      intact,
+      damaged,
       cpuSeconds: (user + system) / 1e6,
       delayMs: { p99: this.#delay.percentile(99) / NANOSECONDS_PER_MS, most: this.#delay.max / NANOSECONDS_PER_MS },
     });

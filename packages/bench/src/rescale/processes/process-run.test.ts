@@ -5,7 +5,6 @@ import { UNIFORM } from '../distribution/uniform.ts';
 import { filesOfOneSize } from '../file-sizes.ts';
 import { membershipOf } from '../scenario.ts';
 import { MIN_MAX } from '../schedulers/min-max.ts';
-import { contentOf, isIntact } from './memory-storage.ts';
 import { type ProcessSetup, runProcesses } from './process-run.ts';
 
 const PIECE = 16_384;
@@ -17,6 +16,7 @@ function setup(signal: AbortSignal): ProcessSetup {
     bytesPerNode: SCENARIO.bytesPerNode,
     rates: { network: 64 * PIECE, read: 256 * PIECE, write: 256 * PIECE },
     limits: { windowBytes: 4 * PIECE, keepBytes: 8 * PIECE, depth: 2 },
+    storage: { kind: 'memory' },
     metadata: filesOfOneSize(PIECE),
     distribution: UNIFORM,
     scheduler: MIN_MAX,
@@ -42,12 +42,4 @@ test('a run that is told to stop ends its processes and gives the reason', async
   const run = runProcesses(slow);
   systemClock.after(1500, () => controller.abort(new Error('enough')));
   await assert.rejects(run, /enough/);
-});
-
-test('no two files have the same bytes, and a flipped bit is seen', () => {
-  assert.notDeepEqual(contentOf(1, 64), contentOf(257, 64));
-  const content = contentOf(5, 64);
-  assert.ok(isIntact(5, content));
-  content[40]! ^= 1;
-  assert.equal(isIntact(5, content), false);
 });

@@ -6,6 +6,7 @@ import { LOAD_VALIDATOR } from '../load-validator.ts';
 import type { DataDistributionGenerator, DataTransferScheduler, Membership, MetadataGenerator } from '../parts.ts';
 import type { FromNode, NodeReport, ToNode } from './messages.ts';
 import { forkNode } from './node-process.ts';
+import type { StorageKind } from './node-storage.ts';
 
 /** A run with a process for each node, real sockets and caps. */
 export interface ProcessSetup {
@@ -13,6 +14,7 @@ export interface ProcessSetup {
   readonly bytesPerNode: number;
   readonly rates: Rates;
   readonly limits: PullLimits;
+  readonly storage: StorageKind;
   readonly metadata: MetadataGenerator;
   readonly distribution: DataDistributionGenerator;
   readonly scheduler: DataTransferScheduler;
@@ -152,6 +154,7 @@ export async function runProcesses(setup: ProcessSetup): Promise<ProcessFigures>
         transfers: transfers.filter(({ from, to }) => from === node || to === node),
         limits,
         rates: finite(rates),
+        storage: setup.storage,
       });
     }
     const ports: (readonly [NodeId, number])[] = [];
@@ -181,7 +184,7 @@ interface Executed {
 /** Step three, and what each node says of it. */
 async function execute(handles: readonly NodeHandle[], planSeconds: number, signal: AbortSignal): Promise<Executed> {
   const before = processorTimes();
-  const late = AbortSignal.timeout(PATIENCE * 1000 * (planSeconds + 1));
+  const late = AbortSignal.timeout(Math.ceil(PATIENCE * 1000 * (planSeconds + 1)));
   const giveUp = (): void => {
     for (const handle of handles) handle.kill();
   };

@@ -35,7 +35,7 @@ export const benchRescaleCommand: Command = {
     'Needs no cluster: the plans and the mover of WebDFS run in simulated time, beside HDFS’s manner and two bad schedulers.',
     'Prints tables and writes report.html (charts), report.json and a CSV file per table. Ends with 0 if all gates pass, 1 if one fails.',
     '',
-    `Experiments: ${RESCALE_EXPERIMENTS.join(', ')}. The last two start a process for each node, with real sockets, and take`,
+    `Experiments: ${RESCALE_EXPERIMENTS.join(', ')}. The last three start a process for each node, with real sockets, and take`,
     'minutes; unless asked for they are left out. Ends with 2 if the machine was too busy for them.',
   ].join('\n'),
   options: {
