@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asGroupId, asNodeId, asPolicyId, type Ballot, ManualClock, SeededRandom, silentLog } from '@webdfs/base';
+import {
+  asGroupId,
+  asNodeId,
+  asPolicyId,
+  type Ballot,
+  ManualClock,
+  SeededRandom,
+  silentLog,
+  WebdfsError,
+} from '@webdfs/base';
 import { encodeLearnAnswer } from './learner-codec.ts';
 import { LearnerSource } from './learner-source.ts';
 import type { ReplicaHost } from './replica-host.ts';
@@ -16,6 +25,7 @@ class Primary {
   readonly source: LearnerSource;
   serving: Ballot = BALLOT;
   paused = false;
+  isBroken = false;
 
   constructor() {
     const view = {
@@ -31,7 +41,10 @@ class Primary {
       log: silentLog,
       map: { view },
       store: {
-        notes: async () => [],
+        notes: async () => {
+          if (this.isBroken) throw new WebdfsError('DISK_FAILED', 'the index is lost');
+          return [];
+        },
         log: () => ({ commit: 0, objects: 0, blocks: 0, digest: 0 }),
       },
       link: () => ({ call: async () => encodeLearnAnswer(['equal']) }),
@@ -51,7 +64,7 @@ class Primary {
   /** Lets what was asked and answered come through. */
   async settle(ms = 0): Promise<void> {
     for (let turn = 0; turn < 10; turn++) {
-      await this.clock.advance(turn === 0 ? ms : 0);
+      this.clock.advance(turn === 0 ? ms : 0);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -83,6 +96,19 @@ test('a learner that is ready while its group is not served is proposed once it 
   primary.serving = BALLOT;
   primary.source.consider(KEY);
   assert.deepEqual(primary.told, ['start', 'ready', 'ready']);
+});
+
+test('a primary whose store fails gives its learner up, and takes it again when the store answers', async () => {
+  const primary = new Primary();
+  primary.isBroken = true;
+  primary.source.consider(KEY);
+  await primary.settle();
+  assert.deepEqual(primary.told, ['start', 'fail']);
+  primary.isBroken = false;
+  primary.clock.advance(60_000);
+  primary.source.consider(KEY);
+  await primary.settle();
+  assert.deepEqual(primary.told, ['start', 'fail', 'start', 'ready']);
 });
 
 test('while changes are paused, a group that has all its copies begins no move', async () => {

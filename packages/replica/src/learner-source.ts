@@ -142,27 +142,31 @@ export class LearnerSource {
   /** Looks at one group: whom it lacks, and what became of the learner it has. */
   consider(key: GroupKey): void {
     if (this.#isStopped) return;
-    const number = groupNumber(key);
     const isServed = this.#host.serving(key) !== 0;
     let isTaught = false;
     for (const school of this.#schools.values()) {
-      const pupil = school.pupils.get(number);
-      if (pupil !== undefined && !this.#isCurrent(pupil, school.node)) {
-        // a primary that yields (L6) takes its ballot, and its learner, again if the map refuses its successor
-        if (!isServed && this.#mayReturn(pupil, school.node)) continue;
-        school.pupils.delete(number);
-        if (isServed) this.#host.failLearner(key, school.node);
-        if (this.#host.map.view.group(key).inSync.includes(school.node)) this.#pauses.forget(key, school.node);
-        this.#orderSoon(school);
-      } else if (pupil !== undefined) {
-        isTaught = true;
-        // it may have become ready, or been refused, while the group was not served: the engine knows whether it is asked for
-        if (pupil.state === 'ready') this.#host.readyLearner(key, school.node);
-      }
-      if (!isServed) school.waiting.delete(number);
+      if (this.#isTaught(school, key, isServed)) isTaught = true;
+      if (!isServed) school.waiting.delete(groupNumber(key));
     }
-    if (!isServed || isTaught) return;
-    this.#seek(key);
+    if (isServed && !isTaught) this.#seek(key);
+  }
+
+  /** Whether the group still has its learner there. */
+  #isTaught(school: School, key: GroupKey, isServed: boolean): boolean {
+    const pupil = school.pupils.get(groupNumber(key));
+    if (pupil === undefined) return false;
+    if (this.#isCurrent(pupil, school.node)) {
+      // it may have become ready, or been refused, while the group was not served: the engine knows whether it is asked for
+      if (pupil.state === 'ready') this.#host.readyLearner(key, school.node);
+      return true;
+    }
+    // a primary that yields (L6) takes its ballot, and its learner, again if the map refuses its successor
+    if (!isServed && this.#mayReturn(pupil, school.node)) return true;
+    school.pupils.delete(groupNumber(key));
+    if (isServed) this.#host.failLearner(key, school.node);
+    if (this.#host.map.view.group(key).inSync.includes(school.node)) this.#pauses.forget(key, school.node);
+    this.#orderSoon(school);
+    return false;
   }
 
   #seek(key: GroupKey): void {
@@ -242,7 +246,15 @@ export class LearnerSource {
     const pupil: Pupil = { key, ballot, session, state: 'ordered' };
     if (school.pupils.size === 0) school.heardAt = this.#host.clock.monotonic();
     school.pupils.set(groupNumber(key), pupil);
-    return { policy: key.policy, group: key.group, ballot, base, sum: await sumOf(this.#host.store, key) };
+    try {
+      return { policy: key.policy, group: key.group, ballot, base, sum: await sumOf(this.#host.store, key) };
+    } catch (error) {
+      // a primary whose store fails teaches nobody
+      if (!(error instanceof WebdfsError)) throw error;
+      this.#host.log.warn('group cannot be taught', { ...key, code: error.code, why: messageOf(error) });
+      this.#giveUp(school, { ...key, ballot });
+      return undefined;
+    }
   }
 
   async #send(school: School, orders: readonly LearnOrder[], session: Revision): Promise<void> {
