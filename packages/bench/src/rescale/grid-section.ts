@@ -3,6 +3,7 @@ import { numberColumn, type ReportChart, type ReportSection, type ReportTable, t
 import { webdfs } from './contestants.ts';
 import { faultsOf, type Measurement } from './measurement.ts';
 import { BOTH, DEVICE, MEMORY } from './resources.ts';
+import { nodeTable } from './node-table.ts';
 import { type Point, PIECES_PER_NODE, pointOf, type Runner, totals } from './runner.ts';
 import { nameOf, platformScenario } from './scenario.ts';
 import { meanOf, spreadOf } from './spread.ts';
@@ -64,9 +65,14 @@ export async function gridSection(runner: Runner): Promise<{ section: ReportSect
         `The mean is ${meanOf(points.flatMap(totals)).toFixed(3)}. Pufferbench, on its own platform, came within 16 %.`,
       ],
       charts: [ratioChart(points)],
-      tables: [pointTable(points)],
+      tables: [pointTable(points), nodeTable(points.filter(isExtreme))],
     },
   };
+}
+
+/** Points that are shown node by node: the most nodes that join and that leave, both resources busy. */
+function isExtreme({ scenario, resources }: Point): boolean {
+  return resources === BOTH && (scenario.change === 30 || scenario.change === -7);
 }
 
 function ratioChart(points: readonly Point[]): ReportChart {
