@@ -104,7 +104,7 @@ export class DriveStorage implements NodeStorage {
 
   close(): void {
     closeSync(this.#descriptor);
-    rmSync(this.#path);
+    rmSync(this.#path, { force: true });
   }
 
   #slotOf(file: number, bytes: number): Slot {

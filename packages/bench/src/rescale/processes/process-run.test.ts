@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
 import { systemClock } from '@webdfs/base';
 import { UNIFORM } from '../distribution/uniform.ts';
 import { filesOfOneSize } from '../file-sizes.ts';
@@ -34,6 +37,16 @@ test('processes move every copy over real sockets, intact, and not faster than t
     figures.seconds > figures.planSeconds - 0.05,
     `${figures.seconds} s, the plan needs ${figures.planSeconds} s`,
   );
+});
+
+test('processes with drives do as well, and leave nothing behind', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'webdfs-rescale-'));
+  after(() => rm(folder, { recursive: true }));
+  const storage = { kind: 'drive', folder, cached: false } as const;
+  const figures = await runProcesses({ ...setup(new AbortController().signal), storage });
+  assert.deepEqual(figures.faults, []);
+  assert.equal(figures.movedBytes, 40 * PIECE);
+  assert.deepEqual(await readdir(folder), []);
 });
 
 test('a run that is told to stop ends its processes and gives the reason', async () => {

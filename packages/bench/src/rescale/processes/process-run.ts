@@ -48,6 +48,7 @@ class NodeHandle {
   #fail: ((error: Error) => void) | undefined;
   #lost: Error | undefined;
   readonly #received: FromNode[] = [];
+  readonly #ended: Promise<void>;
 
   constructor(node: NodeId) {
     this.node = node;
@@ -56,7 +57,10 @@ class NodeHandle {
       if (this.#waiting === undefined) this.#received.push(message);
       else this.#waiting(message);
     });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#ended = promise;
     this.#child.once('exit', (code) => {
+      resolve();
       this.#lost = new WebdfsError('PEER_LOST', `the process of node ${node} ended with ${code}`);
       this.#fail?.(this.#lost);
     });
@@ -79,8 +83,10 @@ class NodeHandle {
     return message as Extract<FromNode, { type: Type }>;
   }
 
-  stop(): void {
+  /** Resolves when the process has ended, and so has removed what it stored. */
+  async stop(): Promise<void> {
     this.tell({ type: 'stop' });
+    await this.#ended;
   }
 
   kill(): void {
@@ -170,7 +176,7 @@ export async function runProcesses(setup: ProcessSetup): Promise<ProcessFigures>
       faults: [...start.faults, ...faultsOf(reports.nodes, sizes, membership)],
     };
   } finally {
-    for (const handle of handles) handle.stop();
+    await Promise.all(handles.map((handle) => handle.stop()));
   }
 }
 
