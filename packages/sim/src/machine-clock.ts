@@ -6,6 +6,9 @@ const EPOCH_MS = 1_800_000_000_000;
 
 const NO_TIMER: Timer = { cancel: () => undefined };
 
+/** As the machine's own: a timer for no time at all would come again and again at one instant. */
+const LEAST_MS = 1;
+
 /**
  * The clock of one machine: it may run fast or slow, its wall clock may jump, and the machine may stand still. It outlives
  * processes; each of these has its own `life`, whose timers end with it.
@@ -39,7 +42,7 @@ export class MachineClock implements Clock {
   }
 
   after(ms: number, action: () => void): Timer {
-    return this.#time.after(ms / this.#rate, this.#owner, action);
+    return this.#time.after(Math.max(ms, LEAST_MS) / this.#rate, this.#owner, action);
   }
 
   soon(action: () => void): void {
