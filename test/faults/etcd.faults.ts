@@ -141,7 +141,7 @@ test(
     await using etcd = await RunningEtcd.start({ members: 3 });
     await using cluster = await JoinedCluster.start(etcd);
     await cluster.whole();
-    assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
+    await cluster.makeBucket('load');
     await using load = loaded(cluster, random);
     load.start(6, 20);
     await sleep(systemClock, 3_000);
@@ -175,7 +175,7 @@ test(
     await using etcd = await RunningEtcd.start({ members: 3 });
     await using cluster = await JoinedCluster.start(etcd);
     await cluster.whole();
-    assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
+    await cluster.makeBucket('load');
     await using load = loaded(cluster, random);
     load.start(4, 20);
     await sleep(systemClock, 2_000);
@@ -265,7 +265,7 @@ test(
     await writeFile(ca[1]!, await etcd.certificate(0));
     await using cluster = await JoinedCluster.start(etcd, { etcd: ca, arguments: ['--wire', 'tls'] });
     await cluster.whole();
-    assert.equal((await cluster.webdfs(0, 'mb', 's3://bucket')).code, 0);
+    await cluster.makeBucket('bucket');
     const source = new URL(import.meta.url).pathname;
     assert.equal((await cluster.webdfs(1, 'put', source, 's3://bucket/key')).code, 0);
     const where = await cluster.webdfs(2, 'where', 's3://bucket/key', '--json');

@@ -161,7 +161,7 @@ async function started(context: TestContext, stack: AsyncDisposableStack): Promi
   const etcd = stack.use(await RunningEtcd.start({ seats: members }));
   const cluster = stack.use(await JoinedCluster.start(etcd, { seats }));
   await cluster.whole();
-  assert.equal((await cluster.webdfs(0, 'mb', 's3://load')).code, 0);
+  await cluster.makeBucket('load');
   return { random, network, etcd, cluster };
 }
 

@@ -198,6 +198,16 @@ export class JoinedCluster implements AsyncDisposable {
     });
   }
 
+  /** Makes a bucket, as patiently as clients of S3 are: a node that has just begun may answer 503. */
+  async makeBucket(name: string, withinMs = 60_000): Promise<void> {
+    const until = performance.now() + withinMs;
+    for (;;) {
+      const { code, stderr } = await this.webdfs(0, 'mb', `s3://${name}`);
+      if (code === 0) return;
+      if (performance.now() > until) throw new Error(`bucket ${name} was not made within ${withinMs} ms: ${stderr}`);
+    }
+  }
+
   /** As whichever node answers sees the cluster. */
   async status(): Promise<StatusReport> {
     let failure: unknown;
