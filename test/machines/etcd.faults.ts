@@ -134,40 +134,6 @@ test(
 );
 
 test(
-  'a cluster through etcd: nodes join, one dies with its machine, comes back, and one comes back empty',
-  { skip },
-  async (context) => {
-    const random = new SeededRandom(seedOf(context));
-    await using etcd = await RunningEtcd.start({ members: 3 });
-    await using cluster = await JoinedCluster.start(etcd);
-    await cluster.whole();
-    await cluster.makeBucket('load');
-    await using load = loaded(cluster, random);
-    load.start(6, 20);
-    await sleep(systemClock, 3_000);
-    await cluster.killMachine(1);
-    await sleep(systemClock, 2 * LEASE_MS);
-    const { nodes, groups } = await cluster.status();
-    assert.equal(nodes.find(({ id }) => id === cluster.nodeOf(1))?.state, 'down');
-    assert.equal(groups.degraded, groups.total);
-    await cluster.startMachine(1);
-    await cluster.whole();
-
-    const node = cluster.nodeOf(2);
-    await cluster.killMachine(2);
-    await cluster.wipeMachine(2);
-    await cluster.startMachine(2, '--id', String(node));
-    assert.equal(cluster.nodeOf(2), node);
-    await cluster.whole();
-    await load.stop();
-    const verified = await load.verify();
-    context.diagnostic(JSON.stringify({ ...load.counts, ...verified }));
-    assert.deepEqual(load.violations, []);
-    assert.ok(load.counts.acknowledged > 100, `only ${load.counts.acknowledged} writes were acknowledged`);
-  },
-);
-
-test(
   'etcd away: serving stops within a lease, nobody is declared lost, and all comes back by itself',
   { skip },
   async (context) => {
