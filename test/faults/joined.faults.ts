@@ -10,12 +10,6 @@ import { RecordedLoad } from '../support/recorded-load.ts';
 const LEASE_MS = 3_000;
 const skip = etcdMissing();
 
-/** A load that ends with its test, however that ends. */
-function loaded(cluster: JoinedCluster, random: SeededRandom): RecordedLoad & AsyncDisposable {
-  const load = new RecordedLoad(cluster, 'load', random);
-  return Object.assign(load, { [Symbol.asyncDispose]: () => load.stop() });
-}
-
 test(
   'a cluster through etcd: nodes join, one dies with its machine, comes back, and one comes back empty',
   { skip },
@@ -25,7 +19,7 @@ test(
     await using cluster = await JoinedCluster.start(etcd);
     await cluster.whole();
     await cluster.makeBucket('load');
-    await using load = loaded(cluster, random);
+    await using load = new RecordedLoad(cluster, 'load', random);
     load.start(6, 20);
     await sleep(systemClock, 3_000);
     await cluster.killMachine(1);

@@ -27,12 +27,6 @@ function openMap(etcd: RunningEtcd, name: string): MapStore {
   });
 }
 
-/** A load that ends with its test, however that ends. */
-function loaded(cluster: JoinedCluster, random: SeededRandom): RecordedLoad & AsyncDisposable {
-  const load = new RecordedLoad(cluster, 'load', random);
-  return Object.assign(load, { [Symbol.asyncDispose]: () => load.stop() });
-}
-
 async function value(store: MapStore): Promise<{ count: number; revision: number }> {
   const entry = (await store.read()).entries.find(({ key }) => key === 'counter');
   return { count: Number(entry?.value ?? 0), revision: entry?.modRevision ?? 0 };
@@ -142,7 +136,7 @@ test(
     await using cluster = await JoinedCluster.start(etcd);
     await cluster.whole();
     await cluster.makeBucket('load');
-    await using load = loaded(cluster, random);
+    await using load = new RecordedLoad(cluster, 'load', random);
     load.start(4, 20);
     await sleep(systemClock, 2_000);
     for (let i = 0; i < 3; i++) etcd.pause(i);

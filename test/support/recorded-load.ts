@@ -37,7 +37,7 @@ export interface LoadCounts {
 const SIZES = [64, 64, 4096, 4096, 4096, 4096, 65_537, 200_000, 200_000, 1_000_000, 9_000_000] as const;
 const CONNECTIONS_PER_WORKER = 2;
 
-export class RecordedLoad {
+export class RecordedLoad implements AsyncDisposable {
   readonly bucket: string;
   readonly counts: LoadCounts = {
     writes: 0,
@@ -81,6 +81,11 @@ export class RecordedLoad {
   async stop(): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#workers);
+  }
+
+  /** A load ends with its test, however that ends. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
   }
 
   async #work(worker: number, keys: number, pauseMs: number): Promise<void> {
