@@ -25,13 +25,14 @@ class Primary {
   readonly source: LearnerSource;
   serving: Ballot = BALLOT;
   paused = false;
+  goal = [LEARNER, asNodeId(1)];
   isBroken = false;
 
   constructor() {
     const view = {
       map: { paused: false },
       live: () => ({ session: 9 }),
-      group: () => ({ ballot: BALLOT, copies: 2, goal: [LEARNER, 1], inSync: [1, 2], members: [1, 2], eligible: [] }),
+      group: () => ({ ballot: BALLOT, copies: 2, goal: this.goal, inSync: [1, 2], members: [1, 2], eligible: [] }),
     };
     Object.defineProperty(view.map, 'paused', { get: () => this.paused });
     const host = {
@@ -50,8 +51,8 @@ class Primary {
       link: () => ({ call: async () => encodeLearnAnswer(['equal']) }),
       serving: () => this.serving,
       served: () => [KEY],
-      startLearner: () => {
-        this.told.push('start');
+      startLearner: (_: unknown, node: number) => {
+        this.told.push(node === LEARNER ? 'start' : `start ${node}`);
         return { sequence: 0, ballot: 0 };
       },
       readyLearner: () => this.told.push('ready'),
@@ -121,4 +122,26 @@ test('while changes are paused, a group that has all its copies begins no move',
   primary.source.consider(KEY);
   await primary.settle();
   assert.deepEqual(primary.told, ['start', 'ready']);
+});
+
+test('a learner that the goal wants no more makes room for the one that it wants now', async () => {
+  const primary = new Primary();
+  primary.source.consider(KEY);
+  await primary.settle();
+  assert.deepEqual(primary.told, ['start', 'ready']);
+  // another target before the map took the learner
+  primary.goal = [asNodeId(6), asNodeId(1)];
+  primary.source.refused(KEY, LEARNER);
+  primary.source.consider(KEY);
+  await primary.settle(1_000);
+  assert.deepEqual(primary.told, ['start', 'ready', 'fail', 'start 6', 'ready']);
+});
+
+test('a change that is given up ends the learners that it began', async () => {
+  const primary = new Primary();
+  primary.source.consider(KEY);
+  await primary.settle();
+  primary.goal = [asNodeId(1), asNodeId(2)];
+  primary.source.consider(KEY);
+  assert.deepEqual(primary.told, ['start', 'ready', 'fail']);
 });

@@ -318,10 +318,14 @@ export class LearnerSource {
     return view.group(key).ballot === ballot && view.live(node)?.session === session;
   }
 
-  /** Still the same run of the node, and the same configuration of the group. */
-  #isCurrent(pupil: Pupil, node: NodeId): boolean {
-    const { map } = this.#host;
-    return this.#host.serving(pupil.key) === pupil.ballot && map.view.live(node)?.session === pupil.session;
+  /** Still the same run of the node, the same configuration of the group, and a goal that wants the node. */
+  #isCurrent({ key, ballot, session }: Pupil, node: NodeId): boolean {
+    const { view } = this.#host.map;
+    return (
+      this.#host.serving(key) === ballot &&
+      view.live(node)?.session === session &&
+      lacking(view.group(key)).includes(node)
+    );
   }
 
   // ---- what learners say ----
