@@ -1,4 +1,4 @@
-import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Clock, codeOf, WebdfsError } from '@webdfs/base';
 import { pathOf, queryOf, signRequest } from '@webdfs/gateway/signing';
@@ -195,12 +195,16 @@ function describe(request: S3Request): string {
   return `${request.method}${target}`;
 }
 
-async function pump(body: AsyncIterable<Uint8Array>, outgoing: NodeJS.WritableStream): Promise<void> {
+/** Sends a body at the pace of the connection; ends early when that is closed, of which the request's own events tell. */
+async function pump(body: AsyncIterable<Uint8Array>, outgoing: ClientRequest): Promise<void> {
+  let wake = (): void => undefined;
+  outgoing.on('drain', () => wake());
+  outgoing.on('close', () => wake());
   for await (const chunk of body) {
+    if (outgoing.destroyed) return;
     if (outgoing.write(chunk)) continue;
     await new Promise<void>((resolve) => {
-      outgoing.once('drain', resolve);
-      outgoing.once('close', resolve);
+      wake = resolve;
     });
   }
   outgoing.end();
