@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test';
 import { SeededRandom, SystemRandom } from './random.ts';
 
+export { type LocalServer, serveLocally } from './local-server.ts';
 export { type Crash, SimulatedDisk, type SimulatedDiskOptions } from './simulated-disk.ts';
 export { type DiskAction, type DiskFate, type DiskOperation, MachineStopped } from './simulated-file.ts';
 

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { test } from 'node:test';
 import { ManualClock, WebdfsError } from '@webdfs/base';
+import { serveLocally } from '@webdfs/base/testing';
 import { S3Client } from './s3-client.ts';
 
 const PIECE = new Uint8Array(64 * 1024);
 
 /** A server of HTTP and a client of it. */
 async function serve(listener: RequestListener): Promise<{ client: S3Client } & AsyncDisposable> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = await serveLocally(listener);
   const client = new S3Client({
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://${server.host}`,
     credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
     clock: new ManualClock(),
     connections: 1,
@@ -22,9 +20,7 @@ async function serve(listener: RequestListener): Promise<{ client: S3Client } & 
     client,
     [Symbol.asyncDispose]: async () => {
       client[Symbol.dispose]();
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await server[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '@webdfs/base';
+import { serveLocally } from '@webdfs/base/testing';
 import { S3Client } from './s3-client.ts';
 import { type VerifyFindings, verifyObjects } from './verify-objects.ts';
 
@@ -32,19 +32,13 @@ function anObject(text: string, more: Partial<Stored> = {}): Stored {
 const COPIES = [1, 2, 3].map((node) => ({ node, role: 'member', present: true, checksum: 'good', version: 4 }));
 
 /** A store that answers what a script says. */
-class ScriptedStore implements AsyncDisposable {
+class ScriptedStore {
   readonly objects = new Map<string, Stored>();
-  readonly #server: Server;
-
-  constructor() {
-    this.#server = createServer((request, answer) => this.#serve(request, answer));
-  }
 
   async verified(): Promise<VerifyFindings> {
-    await once(this.#server.listen(0, '127.0.0.1'), 'listening');
-    const address = this.#server.address() as { port: number };
+    await using server = await serveLocally((request, answer) => this.#serve(request, answer));
     const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' };
-    using client = new S3Client({ endpoint: `http://127.0.0.1:${address.port}`, credentials, clock: systemClock });
+    using client = new S3Client({ endpoint: `http://${server.host}`, credentials, clock: systemClock });
     return await verifyObjects({ client, clock: HASTY, atOnce: 2, signal: new AbortController().signal });
   }
 
@@ -88,15 +82,10 @@ class ScriptedStore implements AsyncDisposable {
     const part = url.searchParams.get('partNumber');
     answer.end(part === null ? stored.body : stored.parts![Number(part) - 1]);
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
 }
 
 test('objects whose bytes and copies are right are proved, in parts or whole', async () => {
-  await using store = new ScriptedStore();
+  const store = new ScriptedStore();
   store.objects.set('one', anObject('hello'));
   const parts = [Buffer.from('first'), Buffer.from('second')];
   const etag = `${md5(Buffer.concat(parts.map((part) => Buffer.from(md5(part), 'hex'))))}-2`;
@@ -116,7 +105,7 @@ test('objects whose bytes and copies are right are proved, in parts or whole', a
 });
 
 test('bytes that do not fit the ETag, and copies that are missing or damaged, are bad', async () => {
-  await using store = new ScriptedStore();
+  const store = new ScriptedStore();
   store.objects.set('wrong', anObject('hello', { body: Buffer.from('hellO') }));
   const [good, ...others] = COPIES;
   store.objects.set(
@@ -133,7 +122,7 @@ test('bytes that do not fit the ETag, and copies that are missing or damaged, ar
 });
 
 test('an object that is listed and not there is bad, one that was deleted meanwhile is not', async () => {
-  await using store = new ScriptedStore();
+  const store = new ScriptedStore();
   const refuse = (answer: ServerResponse): boolean => {
     answer.writeHead(404).end('<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>');
     return true;
@@ -150,7 +139,7 @@ test('an object that is listed and not there is bad, one that was deleted meanwh
 });
 
 test('an object that is replaced meanwhile is proved in its new version', async () => {
-  await using store = new ScriptedStore();
+  const store = new ScriptedStore();
   const onGet = (): boolean => {
     store.objects.set('key', anObject('newer'));
     return false;
@@ -162,7 +151,7 @@ test('an object that is replaced meanwhile is proved in its new version', async 
 });
 
 test('an answer that breaks off, or a node that cannot be asked, is not counted', async () => {
-  await using store = new ScriptedStore();
+  const store = new ScriptedStore();
   const onGet = (answer: ServerResponse): boolean => {
     answer.writeHead(200, { 'content-length': '100' });
     answer.write('some');

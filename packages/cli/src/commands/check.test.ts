@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { SeededRandom } from '@webdfs/base';
+import { serveLocally } from '@webdfs/base/testing';
 import { EXIT } from '../command.ts';
 import { runProgram } from '../program.ts';
 import { check } from './check.ts';
@@ -32,7 +32,7 @@ async function aStore(trouble: Trouble): Promise<{ endpoint: string } & AsyncDis
     }
     return 200;
   };
-  const server: Server = createServer((request, response) => {
+  const server = await serveLocally((request, response) => {
     void (async () => {
       const url = new URL(request.url!, 'http://store');
       const [, , ...rest] = url.pathname.split('/');
@@ -56,18 +56,8 @@ async function aStore(trouble: Trouble): Promise<{ endpoint: string } & AsyncDis
       const found = fate === 'stale' && before.has(key) ? before.get(key) : held.get(key);
       return give(found === undefined ? 404 : 200, found);
     })();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  assert.ok(address !== null && typeof address === 'object');
-  return {
-    endpoint: `http://127.0.0.1:${address.port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  });
+  return { ...server, endpoint: `http://${server.host}` };
 }
 
 async function run(words: readonly string[]): Promise<{ code: number; output: string; errors: string }> {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
+import { serveLocally } from '@webdfs/base/testing';
 import type { StatusReport, TopologyReport } from '@webdfs/webdfs';
 import { EXIT } from '../command.ts';
 import { runProgram } from '../program.ts';
@@ -113,16 +112,13 @@ async function serve(
   topology: TopologyReport,
   status: Partial<StatusReport>,
 ): Promise<Record<string, string>> {
-  const server = createServer((request, response) => {
+  const server = await serveLocally((request, response) => {
     const report = { '/-/topology': topology, '/-/status': status }[new URL(request.url!, 'http://x').pathname];
     response.writeHead(report === undefined ? 404 : 200).end(JSON.stringify(report));
-  }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const address = server.address();
-  assert.ok(address !== null && typeof address === 'object');
+  });
+  t.after(() => server[Symbol.asyncDispose]());
   return {
-    WEBDFS_ENDPOINT: `http://127.0.0.1:${address.port}`,
+    WEBDFS_ENDPOINT: `http://${server.host}`,
     WEBDFS_ACCESS_KEY_ID: 'access-key',
     WEBDFS_SECRET_ACCESS_KEY: 'secret-key',
   };

@@ -1,33 +1,21 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { concat, systemClock, utf8, WebdfsError } from '@webdfs/base';
-import { seedOf } from '@webdfs/base/testing';
+import { type LocalServer, seedOf, serveLocally } from '@webdfs/base/testing';
 import { errorOf } from './answers.ts';
 import { EtcdClient } from './client.ts';
 import { linesOf } from './lines.ts';
 
 /** A member that behaves as it is told. */
-async function member(behaviour: RequestListener): Promise<{ host: string; asked: () => number } & AsyncDisposable> {
+async function member(behaviour: RequestListener): Promise<LocalServer & { asked: () => number }> {
   let asked = 0;
-  const server = createServer((request, response) => {
+  const server = await serveLocally((request, response) => {
     asked++;
     behaviour(request, response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return {
-    host: `127.0.0.1:${address.port}`,
-    asked: () => asked,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  });
+  return { ...server, asked: () => asked };
 }
 
 const GOOD: RequestListener = (_request, response) => response.end('{"header":{"revision":"7"}}');

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { ManualClock, SeededRandom, silentLog, systemClock, SystemRandom } from '@webdfs/base';
+import { type LocalServer, serveLocally } from '@webdfs/base/testing';
 import { createCluster } from '../create-cluster.ts';
 import { followMap } from '../local-map.ts';
 import type { Change, MapStore, Write } from '../map-store.ts';
@@ -87,9 +86,9 @@ test('a watch from before a compaction says so; a map goes on by reading again',
 });
 
 /** A member whose watches are answered and then never tell anything; all else goes to the real one. */
-async function deafMember(): Promise<{ host: string; watched: () => number } & AsyncDisposable> {
+async function deafMember(): Promise<LocalServer & { watched: () => number }> {
   let watched = 0;
-  const server = createServer((request, response) => {
+  const server = await serveLocally((request, response) => {
     if (request.url === '/v3/watch') {
       watched++;
       response.write('{"result":{"header":{"revision":"1"},"created":true}}\n');
@@ -100,19 +99,8 @@ async function deafMember(): Promise<{ host: string; watched: () => number } & A
       const answer = await fetch(`http://${etcd!.hosts[0]}${request.url}`, { method: 'POST', body });
       response.end(await answer.text());
     })();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return {
-    host: `127.0.0.1:${address.port}`,
-    watched: () => watched,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  });
+  return { ...server, watched: () => watched };
 }
 
 test('a watch that has gone deaf is left for another member, and misses nothing', { skip }, async () => {
