@@ -11,10 +11,10 @@ export { type GroupMove, leastMoves, movesBetween, weightShares } from './moves.
 export { place, type PlaceOptions } from './place.ts';
 export type { Balance, NodeLoad } from './plan/load.ts';
 export type { Flow, GroupBytes, Movement } from './plan/movement.ts';
-export { type NodePlan, type PlacementPlan, planChange, type PlanInput, type Standing } from './plan/plan.ts';
+export type { NodePlan, PlacementPlan, PlanWarning, Standing } from './plan/placement-plan.ts';
+export { planChange, type PlanInput } from './plan/plan.ts';
 export { DOMAIN_LABELS, type Spread } from './plan/spread.ts';
 export { type ChangeOptions, changeTopology, type NodeChoice, type TopologyChange } from './plan/topology-change.ts';
-export type { PlanWarning } from './plan/warnings.ts';
 export { PlacementError, type PlacementErrorCode } from './placement-error.ts';
 export type { GroupId, NodeId } from './ids.ts';
 export { type PublishOptions, publishTopology } from './publish.ts';

@@ -8,10 +8,11 @@ import {
   type ReportSection,
   textColumn,
 } from '../report/report.ts';
+import type { Cell } from './cell.ts';
 import { comparison2004 } from './comparison-2004.ts';
 import { contestantsOf, type Field, NAMES } from './contestants.ts';
 import { checksOf, GATE_SHARD } from './gates.ts';
-import { measureRates, type Rate, type Sampling } from './sampling.ts';
+import { measureRates, type Sampling } from './sampling.ts';
 import { type Shape, stripeBytes } from './stripe.ts';
 
 /**
@@ -30,13 +31,6 @@ export interface ErasureBenchOptions {
   /** The words that repeat the run. */
   readonly command: string;
   readonly onProgress: (what: string) => void;
-}
-
-/** What was measured for one shape and size. */
-export interface Cell {
-  readonly shape: Shape;
-  readonly shardBytes: number;
-  readonly rates: readonly Rate[];
 }
 
 /** `quick` is for a look. */

@@ -1,7 +1,7 @@
 import type { KernelName } from '@webdfs/erasure';
 import { atLeast, type Check } from '../report/check.ts';
+import type { Cell } from './cell.ts';
 import { NAMES } from './contestants.ts';
-import type { Cell } from './erasure-bench.ts';
 
 /** The size of shards that gates look at, bytes. */
 export const GATE_SHARD = 65_536;

@@ -10,7 +10,8 @@ import type { NodeId } from '../ids.ts';
 import { leastMoves } from '../moves.ts';
 import { anyTopology, foundingTopology, rackTopology, SeededChance, subclusterOf } from '../samples.ts';
 import { type AlgorithmName, type Topology, UNIT_WEIGHT } from '../topology.ts';
-import { type PlacementPlan, planChange } from './plan.ts';
+import type { PlacementPlan } from './placement-plan.ts';
+import { planChange } from './plan.ts';
 import { changeTopology, type NodeChoice, type TopologyChange } from './topology-change.ts';
 import { expectedFullest } from './warnings.ts';
 

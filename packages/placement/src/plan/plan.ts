@@ -6,10 +6,11 @@ import { PlacementError } from '../placement-error.ts';
 import { compilePlacement, type PlacementTable } from '../placement-table.ts';
 import type { DomainLabel, Topology, Weight } from '../topology.ts';
 import { validateTopology } from '../validate.ts';
-import { type Balance, balanceOf, loadsOf, type NodeLoad } from './load.ts';
-import { type GroupBytes, type Movement, movementBetween } from './movement.ts';
-import { DOMAIN_LABELS, labelsOf, type Spread, spreadOf } from './spread.ts';
-import { type PlanWarning, warningsOf } from './warnings.ts';
+import { balanceOf, loadsOf, type NodeLoad } from './load.ts';
+import { type GroupBytes, movementBetween } from './movement.ts';
+import type { NodePlan, PlacementPlan, Standing } from './placement-plan.ts';
+import { DOMAIN_LABELS, labelsOf, spreadOf } from './spread.ts';
+import { warningsOf } from './warnings.ts';
 
 export interface PlanInput {
   readonly before: Topology;
@@ -21,44 +22,6 @@ export interface PlanInput {
   readonly groupBytes?: GroupBytes;
   /** Bytes that nodes have room for; of a node that is missing nothing is said. */
   readonly capacities?: ReadonlyMap<NodeId, number>;
-}
-
-/** One node, before and after; undefined where it is not in the topology. */
-export interface NodePlan {
-  readonly node: NodeId;
-  readonly subcluster: number;
-  /** By the topology's domain label, of after if it is there. */
-  readonly domain: string;
-  readonly weight: { readonly before: Weight | undefined; readonly after: Weight | undefined };
-  readonly before: NodeLoad | undefined;
-  readonly after: NodeLoad | undefined;
-}
-
-/** One of the two sides as a whole. */
-export interface Standing {
-  readonly algorithm: string;
-  readonly copies: number;
-  /** Those with weight. */
-  readonly nodes: number;
-  readonly pins: number;
-  readonly balance: Balance | undefined;
-  /** Of each kind of domain that either topology knows, outermost first. */
-  readonly spread: readonly Spread[];
-}
-
-/** What a change of topology amounts to, before anything moves. Plain data, fit for JSON. */
-export interface PlacementPlan {
-  readonly groups: number;
-  readonly movement: Movement;
-  /** Copies that any placement by weight, within the rules for domains, must make. */
-  readonly least: number;
-  /** Copies made over the least; undefined where nothing need move. */
-  readonly ofLeast: number | undefined;
-  readonly before: Standing;
-  readonly after: Standing;
-  /** All nodes of both, by id. */
-  readonly nodes: readonly NodePlan[];
-  readonly warnings: readonly PlanWarning[];
 }
 
 /** What nodes should hold afterwards beyond what they should hold before, in copies of all groups. */

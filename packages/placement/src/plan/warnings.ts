@@ -5,22 +5,7 @@ import type { NodeId } from '../ids.ts';
 import { weightShares } from '../moves.ts';
 import type { Pin, Topology } from '../topology.ts';
 import { validateTopology } from '../validate.ts';
-import type { PlacementPlan } from './plan.ts';
-
-/** What an operator should know before a change. The codes are for programs, and stay. */
-export interface PlanWarning {
-  readonly code:
-    | 'shortfall'
-    | 'overfull-domain'
-    | 'unlabelled'
-    | 'few-groups'
-    | 'much-movement'
-    | 'no-room'
-    | 'lost-pins'
-    | 'removed-with-copies'
-    | 'topology';
-  readonly message: string;
-}
+import type { PlacementPlan, PlanWarning } from './placement-plan.ts';
 
 /** A domain that must hold so much more than its weight says is named. */
 const UNFAIR = 0.05;
