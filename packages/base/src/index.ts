@@ -42,3 +42,4 @@ export {
 export { type Log, type LogFields, type LogLevel, makeLog, silentLog } from './log.ts';
 export { makeFolders, NodeDisk } from './node-disk.ts';
 export { type Random, SeededRandom, SystemRandom } from './random.ts';
+export { TokenBucket } from './token-bucket.ts';

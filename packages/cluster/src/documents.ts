@@ -7,6 +7,7 @@ import type {
   DownInfo,
   FencedNode,
   LiveInfo,
+  MoveLimits,
   NodeInfo,
   Override,
   Policy,
@@ -96,6 +97,27 @@ function topologyOf(key: string, value: unknown, what: string): Topology {
   return value as unknown as Topology;
 }
 
+/** Less would take for ever; more nobody has. */
+export const LEAST_MOVE_BYTES = 65_536;
+export const MOST_MOVE_BYTES = 2 ** 50;
+export const LEAST_MOVE_SHARE = 0.01;
+
+/** @throws CORRUPT */
+function moveLimitsOf(key: string, value: unknown): MoveLimits {
+  if (!isFields(value)) refuse(key, 'moveLimits is not an object');
+  const { bytesPerSecond, share } = value;
+  if (share !== undefined && !(typeof share === 'number' && share >= LEAST_MOVE_SHARE && share <= 1)) {
+    refuse(key, `a share of ${JSON.stringify(share)}, not a number of ${LEAST_MOVE_SHARE} to 1`);
+  }
+  const what = 'moveLimits: bytesPerSecond';
+  return {
+    ...(bytesPerSecond === undefined
+      ? {}
+      : { bytesPerSecond: integer(key, bytesPerSecond, what, LEAST_MOVE_BYTES, MOST_MOVE_BYTES) }),
+    ...(share === undefined ? {} : { share }),
+  };
+}
+
 function originOf(key: string, value: unknown): NonNullable<ClusterMap['importedFrom']> {
   if (!isFields(value)) refuse(key, 'importedFrom is not an object');
   return {
@@ -121,6 +143,7 @@ export function parseClusterMap(key: string, value: string): ClusterMap {
     ...(fields['target'] === undefined ? {} : { target: topologyOf(key, fields['target'], 'target') }),
     out: nodeList(key, fields['out'], 'out', 65_535),
     ...(fields['paused'] === true ? { paused: true } : {}),
+    ...(fields['moveLimits'] === undefined ? {} : { moveLimits: moveLimitsOf(key, fields['moveLimits']) }),
     ...(fields['secret'] === undefined ? {} : { secret: text(key, fields['secret'], 'secret') }),
     ...(fields['importedFrom'] === undefined ? {} : { importedFrom: originOf(key, fields['importedFrom']) }),
   };

@@ -12,6 +12,14 @@ export interface Policy {
   readonly minCopiesSince: Revision;
 }
 
+/** What moving groups may take of each node. What is left out is not limited. */
+export interface MoveLimits {
+  /** Bytes per second that a node takes in for groups that move to it, and as many that it sends. */
+  readonly bytesPerSecond?: number;
+  /** Of what it was seen to move at its fastest, while it has clients to serve; above 0, at most 1. */
+  readonly share?: number;
+}
+
 /** The key `map`. */
 export interface ClusterMap {
   /** 32 hex digits. */
@@ -27,6 +35,7 @@ export interface ClusterMap {
   readonly out: readonly NodeId[];
   /** Groups that have all their copies stay where they are. */
   readonly paused?: boolean;
+  readonly moveLimits?: MoveLimits;
   /** Name of the secret that its nodes know, where joining nodes are to be told that theirs is another. */
   readonly secret?: string;
   /** The store that the map was in before, when it was taken out. */

@@ -6,7 +6,15 @@ import { joinKey } from './keys.ts';
 import { allGroups } from './map-view.ts';
 import { aMap } from './model/map-builder.ts';
 import { propose } from './propose.ts';
-import { newNodesOf, progressOf, proposeAbort, proposePause, proposeTarget, waitingFolders } from './retarget.ts';
+import {
+  newNodesOf,
+  progressOf,
+  proposeAbort,
+  proposeMoveLimits,
+  proposePause,
+  proposeTarget,
+  waitingFolders,
+} from './retarget.ts';
 
 function grown(topology: Topology, count: number): Topology {
   const [first, ...rest] = topology.subclusters;
@@ -54,6 +62,28 @@ test('a target moves goals; giving it up, and pausing, change nothing else', () 
     () => proposeAbort(map.snapshot),
     (error) => codeOf(error) === 'NOT_FOUND',
   );
+});
+
+test('what moving may take is kept in the map, changed and lifted; what makes no sense is refused', () => {
+  const map = aMap({ nodes: 3, groupBits: 6 });
+  assert.ok(map.transact(proposeMoveLimits(map.snapshot, { bytesPerSecond: 20_971_520, share: 0.5 })));
+  assert.deepEqual(map.snapshot.map.moveLimits, { bytesPerSecond: 20_971_520, share: 0.5 });
+  assert.ok(map.transact(proposePause(map.snapshot, true)));
+  assert.deepEqual(map.snapshot.map.moveLimits, { bytesPerSecond: 20_971_520, share: 0.5 });
+  assert.ok(map.transact(proposeMoveLimits(map.snapshot, {})));
+  assert.equal(map.snapshot.map.moveLimits, undefined);
+  for (const wrong of [
+    { bytesPerSecond: 10 },
+    { bytesPerSecond: 2 ** 52 },
+    { bytesPerSecond: Number.NaN },
+    { share: 0 },
+    { share: 2 },
+  ]) {
+    assert.throws(
+      () => proposeMoveLimits(map.snapshot, wrong),
+      (error) => codeOf(error) === 'INVALID',
+    );
+  }
 });
 
 test('of two changes that saw the same topology, the second is refused', () => {

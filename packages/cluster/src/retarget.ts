@@ -1,9 +1,9 @@
 import { asNodeId, type NodeId, type Revision, WebdfsError } from '@webdfs/base';
 import { type Topology, validateTopology } from '@webdfs/placement';
-import { formatDocument } from './documents.ts';
+import { formatDocument, LEAST_MOVE_BYTES, LEAST_MOVE_SHARE, MOST_MOVE_BYTES } from './documents.ts';
 import { type Joining, parseJoining } from './founding.ts';
 import { diskKey, JOIN_PREFIX, joinKey, MAP_KEY } from './keys.ts';
-import type { ClusterMap } from './map.ts';
+import type { ClusterMap, MoveLimits } from './map.ts';
 import type { Compare, MapContents, Transaction, Write } from './map-store.ts';
 import { allGroups } from './map-view.ts';
 import { atGoal } from './propose.ts';
@@ -110,4 +110,21 @@ export function proposeAbort(view: MapView): Transaction {
 export function proposePause(view: MapView, paused: boolean): Transaction {
   const { paused: _, ...rest } = view.map;
   return { compare: [mapIs(view)], write: [mapWrite(paused ? { ...rest, paused } : rest)] };
+}
+
+/** What moving may take from now on; nothing named: it is not limited. @throws INVALID */
+export function proposeMoveLimits(view: MapView, limits: MoveLimits): Transaction {
+  const { bytesPerSecond, share } = limits;
+  const isRate = (rate: number): boolean =>
+    Number.isSafeInteger(rate) && rate >= LEAST_MOVE_BYTES && rate <= MOST_MOVE_BYTES;
+  if (bytesPerSecond !== undefined && !isRate(bytesPerSecond)) {
+    const bounds = `${LEAST_MOVE_BYTES} to ${MOST_MOVE_BYTES}`;
+    throw new WebdfsError('INVALID', `a rate of ${bytesPerSecond}, not a whole number of ${bounds} bytes per second`);
+  }
+  if (share !== undefined && !(share >= LEAST_MOVE_SHARE && share <= 1)) {
+    throw new WebdfsError('INVALID', `a share of ${share}, ${LEAST_MOVE_SHARE} to 1 make sense`);
+  }
+  const { moveLimits: _, ...rest } = view.map;
+  const isNone = bytesPerSecond === undefined && share === undefined;
+  return { compare: [mapIs(view)], write: [mapWrite(isNone ? rest : { ...rest, moveLimits: limits })] };
 }

@@ -110,6 +110,8 @@ export interface TopologyReport {
   readonly revision: number;
   /** Groups that have all their copies stay where they are. */
   readonly paused: boolean;
+  /** What moving groups may take of each node: bytes per second each way, and the share of what it can, beside clients. */
+  readonly moveLimits?: { readonly bytesPerSecond?: number; readonly share?: number };
   /** Of all policies. */
   readonly groups: number;
   /** Groups whose members are those that they should have. */

@@ -2,8 +2,10 @@ import { messageOf, WebdfsError } from '@webdfs/base';
 import {
   type MapContents,
   type MapView,
+  type MoveLimits,
   newNodesOf,
   proposeAbort,
+  proposeMoveLimits,
   proposePause,
   proposeTarget,
   type Transaction,
@@ -63,6 +65,18 @@ function requireFolders(access: ClusterAccess, target: Topology, folders: readon
   );
 }
 
+/** What is not named stays as it is; `none` lifts it. */
+function moveLimitsOf(view: MapView, parameter: Parameter): MoveLimits {
+  const before = view.map.moveLimits ?? {};
+  const limitOf = (word: string | undefined, present: number | undefined): number | undefined => {
+    if (word === undefined) return present;
+    return word === 'none' ? undefined : Number(word);
+  };
+  const bytesPerSecond = limitOf(parameter('rate'), before.bytesPerSecond);
+  const share = limitOf(parameter('share'), before.share);
+  return { ...(bytesPerSecond === undefined ? {} : { bytesPerSecond }), ...(share === undefined ? {} : { share }) };
+}
+
 function transactionOf(access: ClusterAccess, contents: MapContents, parameter: Parameter): Transaction {
   const { view } = access.map;
   const action = parameter('action') ?? '';
@@ -72,6 +86,8 @@ function transactionOf(access: ClusterAccess, contents: MapContents, parameter: 
     case 'pause':
     case 'resume':
       return proposePause(view, action === 'pause');
+    case 'limit':
+      return proposeMoveLimits(view, moveLimitsOf(view, parameter));
     case 'change': {
       const words = (parameter('changes') ?? '').split(' ').filter((word) => word !== '');
       if (words.length > MAX_CHANGES) throw new WebdfsError('TOO_LARGE', `at most ${MAX_CHANGES} changes at once`);
@@ -82,13 +98,13 @@ function transactionOf(access: ClusterAccess, contents: MapContents, parameter: 
       return proposeTarget(view, target, folders);
     }
     default:
-      throw new WebdfsError('INVALID', `action ${action} is none of change, abort, pause, resume`);
+      throw new WebdfsError('INVALID', `action ${action} is none of change, abort, pause, resume, limit`);
   }
 }
 
 /**
  * Has groups move: `action` is `change` (with `changes`, the words of `webdfs plan`, and `folders`, ids of those that wait),
- * `abort`, `pause` or `resume`; `revision` that of the topology which the caller has seen.
+ * `abort`, `pause`, `resume` or `limit` (with `rate`, bytes per second, and `share`; `none` lifts one); `revision` that of the topology which the caller has seen.
  *
  * @throws INVALID, NOT_FOUND, CONFLICT when the topology is no longer the one seen
  */

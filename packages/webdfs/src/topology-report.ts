@@ -7,7 +7,7 @@ export async function topologyReport({ map, mapStore, policy, folderOf }: Cluste
   const contents = await mapStore.read();
   const waiting = waitingFolders(contents);
   const view = await map.readThrough(contents.revision);
-  const { name, groupBits, settled, target, out, paused = false } = view.map;
+  const { name, groupBits, settled, target, out, paused = false, moveLimits } = view.map;
   return {
     name,
     epoch: view.revision,
@@ -18,6 +18,7 @@ export async function topologyReport({ map, mapStore, policy, folderOf }: Cluste
     out,
     revision: view.mapRevision,
     paused,
+    ...(moveLimits === undefined ? {} : { moveLimits }),
     ...progressOf(view),
     isSupervised: view.nodes().every((node) => folderOf(node) !== undefined),
     waiting: waiting.map(({ storeId, joining }) => ({ folder: storeId, ...joining })),

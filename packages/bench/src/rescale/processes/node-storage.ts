@@ -1,6 +1,5 @@
-import type { Clock } from '@webdfs/base';
+import { type Clock, TokenBucket } from '@webdfs/base';
 import type { Storage } from '../parts.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 /** The storage of one node that is a process of its own. */
 export interface NodeStorage extends Storage {

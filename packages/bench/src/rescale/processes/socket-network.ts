@@ -1,8 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { assert, type Clock, crc32c, type NodeId, WebdfsError } from '@webdfs/base';
+import { assert, type Clock, crc32c, type NodeId, TokenBucket, WebdfsError } from '@webdfs/base';
 import type { Transfer } from '@webdfs/rescale';
 import type { Network } from '../parts.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 /*
  * What goes over a connection, all little-endian:

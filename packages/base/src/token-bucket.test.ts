@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ManualClock } from '@webdfs/base';
+import { ManualClock } from './clock.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 test('bytes pass at the rate', () => {
@@ -23,4 +23,16 @@ test('a late timer loses nothing, a long pause saves nothing', () => {
   for (let i = 0; i < 3; i++) bucket.take(10, () => passed.push(clock.monotonic() - 1000));
   clock.advance(1000);
   assert.deepEqual(passed.slice(1), [0, 0, 10]);
+});
+
+test('a new rate holds for what is owed already, too', () => {
+  const clock = new ManualClock();
+  const bucket = new TokenBucket(1000, clock);
+  assert.equal(bucket.reserve(1000), 1000);
+  bucket.setRate(2000);
+  assert.equal(bucket.reserve(1000), 1000);
+  bucket.setRate(Infinity);
+  assert.equal(bucket.reserve(1e9), 0);
+  bucket.setRate(1000);
+  assert.equal(bucket.reserve(100), 100);
 });
