@@ -4,6 +4,7 @@ import type { CallContext, Incoming, Link, Message, Outgoing, Piece } from '@web
 import { NO_ATTACHMENT } from '@webdfs/wire';
 import { encodeReadBlock, type ReadBlockHead } from './block-codec.ts';
 import { packBlockBody, unpackBlockBody } from './block-entry.ts';
+import type { MoveMeter } from './move-meter.ts';
 import { REQUEST_FORMAT } from './request-codec.ts';
 import { VERB } from './verbs.ts';
 
@@ -27,7 +28,7 @@ export async function serveBlock(
   store: Store,
   read: ReadBlockHead,
   body: Outgoing,
-  options: { context: CallContext; staged: boolean },
+  options: { context: CallContext; staged: boolean; moves: MoveMeter },
 ): Promise<Message> {
   const source = sourceOf(store, read, options.staged);
   const end = read.length === 0 ? source.size : read.offset + read.length;
@@ -38,7 +39,10 @@ export async function serveBlock(
     options.context.signal.throwIfAborted();
     const length = Math.min(READ_BYTES - (at % READ_BYTES), end - at);
     const bytes = new Uint8Array(length);
-    await source.read(at, bytes);
+    if (options.staged) {
+      await options.moves.read(length, () => source.read(at, bytes));
+      options.moves.sent(length);
+    } else await source.read(at, bytes);
     if (!body.write(lentOnce(bytes))) await body.ready();
     at += length;
   }
@@ -64,7 +68,12 @@ function sourceOf(store: Store, { policy, group, id }: ReadBlockHead, staged: bo
  *
  * @throws CHECKSUM_MISMATCH if that node has others, or the link's errors
  */
-export async function copyBlock(store: Store, link: Link, entry: LogEntry, signal?: AbortSignal): Promise<void> {
+export async function copyBlock(
+  store: Store,
+  link: Link,
+  entry: LogEntry,
+  { signal, moves }: { readonly signal?: AbortSignal; readonly moves?: MoveMeter } = {},
+): Promise<void> {
   const group: GroupKey = { policy: entry.policy, group: entry.group };
   const head = encodeReadBlock({ ...group, id: entry.key, offset: 0, length: 0 }, 0);
   const options = signal === undefined ? { deadlineMs: DEADLINE_MS } : { deadlineMs: DEADLINE_MS, signal };
@@ -73,9 +82,19 @@ export async function copyBlock(store: Store, link: Link, entry: LogEntry, signa
   const staging = store.stage(group, entry.key);
   try {
     const { size } = unpackBlockBody(entry.body);
-    await drain(body, size, (bytes) => staging.write(bytes));
+    // what the device takes at once is on its account when it is next waited for
+    let unwaited = 0;
+    await drain(body, size, (bytes) => {
+      moves?.received(bytes.length);
+      unwaited += bytes.length;
+      const written = staging.write(bytes);
+      if (moves === undefined || written === undefined) return written;
+      const waited = unwaited;
+      unwaited = 0;
+      return moves.write(waited, () => written);
+    });
     await answer;
-    const whole = await staging.finish();
+    const whole = await (moves === undefined ? staging.finish() : moves.write(unwaited, () => staging.finish()));
     if (equalBytes(packBlockBody(whole.size, whole.sums), entry.body)) return;
     throw new WebdfsError('CHECKSUM_MISMATCH', `node ${link.peer} sent a block of ${whole.size} bytes that is another`);
   } catch (error) {

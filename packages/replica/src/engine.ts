@@ -29,6 +29,7 @@ import { listPage } from './list-page.ts';
 import type { ProtocolMessage } from './messages.ts';
 import { REPLICA_DEFAULTS, type ReplicaParameters } from './parameters.ts';
 import { decodeStage, type PipelineOptions, stageBody, STAGED_ANSWER } from './pipeline.ts';
+import { MoveMeter } from './move-meter.ts';
 import { PostOffice } from './post-office.ts';
 import { cannotServe } from './proposals.ts';
 import { Reader } from './reader.ts';
@@ -67,6 +68,7 @@ export class ReplicaEngine implements ReplicaHost {
   readonly random: Random;
   readonly log: Log;
   readonly parameters: ReplicaParameters;
+  readonly moves: MoveMeter;
   readonly #link: (node: NodeId) => Link;
   readonly #lease: NodeLease;
   readonly #hooks: EngineHooks;
@@ -85,6 +87,7 @@ export class ReplicaEngine implements ReplicaHost {
     this.clock = clock;
     this.random = random;
     this.log = log;
+    this.moves = new MoveMeter(clock);
     this.#link = link;
     this.#lease = lease;
     this.#hooks = hooks;
@@ -226,7 +229,11 @@ export class ReplicaEngine implements ReplicaHost {
     }
     const { request } = decodeReadBlock(message);
     try {
-      return await serveBlock(this.store, request, body, { context, staged: verb === VERB.FETCH_STAGED });
+      return await serveBlock(this.store, request, body, {
+        context,
+        staged: verb === VERB.FETCH_STAGED,
+        moves: this.moves,
+      });
     } catch (error) {
       if (error instanceof WebdfsError && error.code === 'CORRUPT') this.#reader.repairBlock(request, request.id);
       throw error;

@@ -89,8 +89,10 @@ async function judged(
 }
 
 /** FETCH_KEYS at the member that is asked. @throws CORRUPT, TOO_LARGE, INVALID */
-export async function serveKeys(host: Pick<ReplicaHost, 'store'>, message: Message): Promise<Message> {
+export async function serveKeys(host: Pick<ReplicaHost, 'store' | 'moves'>, message: Message): Promise<Message> {
   const items = decodeVerifyRequest(message);
   if (items.length === 0) throw new WebdfsError('INVALID', 'nothing was asked for');
-  return encodeFetched(await fetchKeys(host.store, items));
+  const fetched = await fetchKeys(host.store, items);
+  for (const answer of fetched) if (answer.state === 'entry') host.moves.sent(answer.entry.body.length);
+  return encodeFetched(fetched);
 }

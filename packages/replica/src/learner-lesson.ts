@@ -165,7 +165,10 @@ export class Lesson {
     for await (const entries of fetchEntries(this.#host, wanted, this.#fetchOptions())) {
       await Promise.all(entries.map((entry) => store.install(entry)));
       movement.entries += entries.length;
-      for (const entry of entries) movement.bytes += entry.body.length;
+      for (const entry of entries) {
+        movement.bytes += entry.body.length;
+        this.#host.moves.received(entry.body.length);
+      }
     }
   }
 
@@ -205,7 +208,7 @@ export class Lesson {
         const copies = entries.map((entry) =>
           inTurn(async () => {
             await fromAny(this.#spread(options.sources), (node) =>
-              copyBlock(this.#host.store, this.#host.link(node), entry, signal),
+              copyBlock(this.#host.store, this.#host.link(node), entry, { signal, moves: this.#host.moves }),
             );
             await this.#host.store.install(entry);
             const name = Buffer.from(entry.key).toString('hex');

@@ -2,6 +2,7 @@ import type { Ballot, Clock, GroupKey, Log, NodeId, Random, Revision, Sequence }
 import type { LocalMap } from '@webdfs/cluster';
 import type { Store } from '@webdfs/store';
 import type { Link } from '@webdfs/wire';
+import type { MoveMeter } from './move-meter.ts';
 import type { KnownWrite } from './request-table.ts';
 
 /** Where a learner's log begins: the commit point of the primary at that time; ballot 0 where its entry's is not known. */
@@ -21,6 +22,8 @@ export interface ReplicaHost {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** What moving groups takes of this node. */
+  readonly moves: MoveMeter;
   link(node: NodeId): Link;
   /** Session of this run. */
   session(): Revision;

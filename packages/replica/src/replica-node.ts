@@ -142,6 +142,7 @@ export class ReplicaNode {
       takingOver: Object.values(others).reduce((sum, count) => sum + count, 0),
       member,
       catchUp: this.catchUp.status(),
+      moves: engine.moves.status(),
       counters: {
         ...facts.counters,
         ...numbersOf(counts),

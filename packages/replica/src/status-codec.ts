@@ -1,6 +1,7 @@
 import { fromUtf8, Reader, utf8, WebdfsError, Writer } from '@webdfs/base';
 import type { Message } from '@webdfs/wire';
 import { NO_ATTACHMENT } from '@webdfs/wire';
+import type { MoveStatus } from './move-meter.ts';
 import { Attachment, putSection, takeSection } from './attachment.ts';
 import { REQUEST_FORMAT, takeFormat } from './request-codec.ts';
 
@@ -39,6 +40,8 @@ export interface NodeStatus {
   readonly takingOver: number;
   readonly member: number;
   readonly catchUp: CatchUpStatus;
+  /** Missing from nodes of an earlier version. */
+  readonly moves?: MoveStatus;
   /** Whatever else is counted, by name. */
   readonly counters: Readonly<Record<string, number>>;
 }
