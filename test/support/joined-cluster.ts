@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { systemClock } from '@webdfs/base';
 import type { RunningEtcd, Seat } from '@webdfs/cluster/testing';
 import { S3Client, type StatusReport } from '@webdfs/webdfs';
+import { atTheEnd } from './last-rites.ts';
 import { cleanEnvironment, FLAGS, freePort, MAIN, mustRun, runProgram } from './running-cluster.ts';
 
 /** Nodes that join a cluster through etcd, each with a supervisor of its own, as on machines of their own. */
@@ -25,12 +26,15 @@ interface ReadyMember {
 /** Where a machine stands; on loopback, in no rack, if not given. */
 export interface MachineSeat extends Seat {
   readonly rack: string;
+  /** Of its processes alone. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 interface Machine {
   readonly seat: Seat;
   /** Words that only this machine is given. */
   readonly words: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
   readonly data: string;
   readonly port: number;
   process: ChildProcess | undefined;
@@ -58,6 +62,10 @@ export class JoinedCluster implements AsyncDisposable {
   #owned = '';
   #clients = 0;
   token = '';
+  // a node ends by itself once its supervisor is gone
+  readonly #rites = atTheEnd(() => {
+    for (const { process: child } of this.#machines) child?.kill('SIGKILL');
+  });
   #keys = { accessKeyId: '', secretAccessKey: '' };
 
   private constructor(etcd: RunningEtcd, name: string, options: JoinedOptions) {
@@ -95,6 +103,7 @@ export class JoinedCluster implements AsyncDisposable {
         this.#machines.push({
           seat: seat ?? { host: '127.0.0.1', command: [] },
           words: seat === undefined ? [] : ['--rack', seat.rack],
+          environment: seat?.environment ?? {},
           data,
           port: await freePort(),
           process: undefined,
@@ -123,7 +132,7 @@ export class JoinedCluster implements AsyncDisposable {
     const program = [...command, process.execPath, ...FLAGS, MAIN, 'node', '--json', ...this.#where];
     const child = spawn(program[0]!, [...program.slice(1), ...said, ...further], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...cleanEnvironment(), WEBDFS_TOKEN: this.token, ...this.#options.environment },
+      env: { ...cleanEnvironment(), WEBDFS_TOKEN: this.token, ...this.#options.environment, ...machine.environment },
     });
     machine.process = child;
     createInterface({ input: child.stderr }).on('line', (line) => {
@@ -240,6 +249,7 @@ export class JoinedCluster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#machines.map((_, i) => this.stopMachine(i)));
+    this.#rites[Symbol.dispose]();
     if (this.#owned !== '') await rm(this.#owned, { recursive: true, force: true });
   }
 }

@@ -1,6 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Seat } from '@webdfs/cluster/testing';
+import { atTheEnd } from './last-rites.ts';
 
 /** Machines as far as the network can tell: one network namespace each, on a bridge that the tests stand at too. */
 
@@ -9,6 +10,53 @@ const DEVICE = 'eth0';
 
 async function ip(...words: string[]): Promise<string> {
   return (await run('ip', words)).stdout;
+}
+
+/** Names of namespaces, by the process that made them. */
+const NAME = /^wd(\d+)-\d+$/;
+
+function namespaces(): string[] {
+  const { stdout } = spawnSync('ip', ['netns', 'list'], { encoding: 'utf8' });
+  return stdout.split('\n').map((line) => line.split(' ')[0] ?? '');
+}
+
+/** Ends what runs in these networks, and the networks, waiting for nothing but the system. */
+function remove(names: readonly string[], prefix: string): void {
+  for (const name of names) {
+    const { stdout } = spawnSync('ip', ['netns', 'pids', name], { encoding: 'utf8' });
+    for (const pid of stdout.split('\n').filter((line) => line !== '')) endProcess(Number(pid));
+    spawnSync('ip', ['netns', 'delete', name]);
+  }
+  spawnSync('ip', ['link', 'delete', `${prefix}-br`]);
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended by itself
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Networks of tests that were killed before they could take them away. */
+function removeStale(): void {
+  const makers = new Set(namespaces().flatMap((name) => NAME.exec(name)?.[1] ?? []));
+  for (const maker of makers) {
+    if (isRunning(Number(maker))) continue;
+    const prefix = `wd${maker}`;
+    remove(
+      namespaces().filter((name) => name.startsWith(`${prefix}-`)),
+      prefix,
+    );
+  }
 }
 
 /** Why this machine cannot make networks, if it cannot. */
@@ -27,11 +75,15 @@ export class NetworkNamespaces implements AsyncDisposable {
   readonly #prefix = `wd${process.pid}`;
   readonly #subnet = `10.${64 + (process.pid % 128)}.${(process.pid >> 7) % 256}`;
 
+  readonly #rites: Disposable;
+
   private constructor(count: number) {
     this.count = count;
+    this.#rites = atTheEnd(() => this.#remove());
   }
 
   static async create(count: number): Promise<NetworkNamespaces> {
+    removeStale();
     const network = new NetworkNamespaces(count);
     try {
       await ip('link', 'add', network.#bridge, 'type', 'bridge');
@@ -124,13 +176,16 @@ export class NetworkNamespaces implements AsyncDisposable {
     await run('tc', ['-netns', this.#name(i), 'qdisc', 'delete', 'dev', DEVICE, 'root']).catch(() => undefined);
   }
 
+  #remove(): void {
+    remove(
+      Array.from({ length: this.count }, (_, i) => this.#name(i)),
+      this.#prefix,
+    );
+  }
+
   /** Ends what still runs in the networks, and the networks. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (let i = 0; i < this.count; i++) {
-      const pids = await ip('netns', 'pids', this.#name(i)).catch(() => '');
-      for (const pid of pids.split('\n').filter((line) => line !== '')) process.kill(Number(pid), 'SIGKILL');
-      await ip('netns', 'delete', this.#name(i)).catch(() => undefined);
-    }
-    await ip('link', 'delete', this.#bridge).catch(() => undefined);
+    this.#rites[Symbol.dispose]();
+    this.#remove();
   }
 }

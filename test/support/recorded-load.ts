@@ -25,10 +25,12 @@ export interface LoadCounts {
   conflicts: number;
   /** Answered with 503. */
   refused: number;
-  /** Not answered. */
+  /** Otherwise without an answer that says what became of it. */
   unknown: number;
   reads: number;
   readsRefused: number;
+  /** Of all requests, those whose door was closed, or that were cut off. */
+  unanswered: number;
   /** Longest time, in milliseconds, in which no write of any client was acknowledged. */
   longestPauseMs: number;
 }
@@ -36,6 +38,8 @@ export interface LoadCounts {
 /** Each holds the name of its write, so that no two writes are of the same bytes. */
 const SIZES = [64, 64, 4096, 4096, 4096, 4096, 65_537, 200_000, 200_000, 1_000_000, 9_000_000] as const;
 const CONNECTIONS_PER_WORKER = 2;
+/** What a client waits before it tries another door. */
+const UNANSWERED_MS = 50;
 
 export class RecordedLoad implements AsyncDisposable {
   readonly bucket: string;
@@ -47,6 +51,7 @@ export class RecordedLoad implements AsyncDisposable {
     unknown: 0,
     reads: 0,
     readsRefused: 0,
+    unanswered: 0,
     longestPauseMs: 0,
   };
   /** What went wrong beyond doubt: damaged bytes, an error that no fault explains, a history that nothing explains. */
@@ -89,17 +94,30 @@ export class RecordedLoad implements AsyncDisposable {
   }
 
   async #work(worker: number, keys: number, pauseMs: number): Promise<void> {
-    using client = this.#target.client(CONNECTIONS_PER_WORKER);
+    let client = this.#target.client(CONNECTIONS_PER_WORKER);
     for (let step = 0; !this.#stopping; step++) {
       const key = `key-${this.#random.below(keys)}`;
       this.#keys.add(key);
-      const dice = this.#random.fraction();
-      if (dice < 0.45) await this.#put(client, worker, key, step);
-      else if (dice < 0.5) await this.#create(client, worker, key, step);
-      else if (dice < 0.6) await this.#remove(client, worker, key);
-      else await this.#read(client, worker, key);
+      const { unanswered } = this.counts;
+      await this.#request(client, { worker, key, step });
+      if (this.counts.unanswered > unanswered) {
+        // as behind a proxy: whoever does not answer is left for the next
+        client[Symbol.dispose]();
+        client = this.#target.client(CONNECTIONS_PER_WORKER);
+        await sleep(systemClock, UNANSWERED_MS);
+      }
       if (pauseMs > 0) await sleep(systemClock, pauseMs);
     }
+    client[Symbol.dispose]();
+  }
+
+  async #request(client: S3Client, at: { worker: number; key: string; step: number }): Promise<void> {
+    const { worker, key, step } = at;
+    const dice = this.#random.fraction();
+    if (dice < 0.45) await this.#put(client, worker, key, step);
+    else if (dice < 0.5) await this.#create(client, worker, key, step);
+    else if (dice < 0.6) await this.#remove(client, worker, key);
+    else await this.#read(client, worker, key);
   }
 
   async #write(worker: number, key: string, action: Action, send: () => Promise<unknown>): Promise<void> {
@@ -136,6 +154,7 @@ export class RecordedLoad implements AsyncDisposable {
     // 503 too says nothing: a primary that died may have passed the write on
     if (status === 503) this.counts.refused++;
     else this.counts.unknown++;
+    if (status === undefined) this.counts.unanswered++;
     return undefined;
   }
 
@@ -179,9 +198,10 @@ export class RecordedLoad implements AsyncDisposable {
     this.counts.reads++;
     try {
       await this.#look(client, worker, key);
-    } catch {
+    } catch (error) {
       // a refusal, or a body that was cut short: the client sees that, and no wrong bytes
       this.counts.readsRefused++;
+      if (!(error instanceof WebdfsError) || error.details['status'] === undefined) this.counts.unanswered++;
     }
   }
 

@@ -58,11 +58,16 @@ export class RunningEtcd implements AsyncDisposable {
   readonly #folder: string;
   readonly #members: readonly Member[];
   readonly #tls: boolean;
+  /** Whoever ends the process of a test ends its members. */
+  readonly #atExit = (): void => {
+    for (const member of this.#members) member.process?.kill('SIGKILL');
+  };
 
   private constructor(folder: string, members: readonly Member[], tls: boolean) {
     this.#folder = folder;
     this.#members = members;
     this.#tls = tls;
+    process.on('exit', this.#atExit);
   }
 
   static async start(options: RunningEtcdOptions = {}): Promise<RunningEtcd> {
@@ -195,6 +200,7 @@ export class RunningEtcd implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#members.map((_, i) => this.kill(i)));
+    process.off('exit', this.#atExit);
     await rm(this.#folder, { recursive: true, force: true });
   }
 }
