@@ -22,17 +22,10 @@ function staysBehind(key: string): boolean {
   return parseKey(key)?.type === 'live';
 }
 
-/** @throws NOT_FOUND if there is no cluster, LOCKED while a node has a session, CORRUPT */
-function exportOf({ revision, entries }: MapContents): MapExport {
+/** What would go to another store, whoever still has a session in this one. @throws NOT_FOUND if there is no cluster, CORRUPT */
+export function exportFrom({ revision, entries }: MapContents): MapExport {
   const map = entries.find(({ key }) => key === MAP_KEY);
   if (map === undefined) throw new WebdfsError('NOT_FOUND', 'the map store holds no cluster');
-  const live = entries.filter(({ key }) => parseKey(key)?.type === 'live').map(({ key }) => key.slice('live/'.length));
-  if (live.length > 0) {
-    throw new WebdfsError(
-      'LOCKED',
-      `stop all nodes first: ${live.join(', ')} ${live.length === 1 ? 'has a session' : 'have sessions'}`,
-    );
-  }
   return {
     map: parseClusterMap(MAP_KEY, map.value),
     revision,
@@ -40,6 +33,20 @@ function exportOf({ revision, entries }: MapContents): MapExport {
       .filter(({ key }) => key !== MAP_KEY && !staysBehind(key))
       .toSorted((a, b) => a.modRevision - b.modRevision || (a.key < b.key ? -1 : 1)),
   };
+}
+
+/** @throws NOT_FOUND if there is no cluster, LOCKED while a node has a session, CORRUPT */
+function exportOf(contents: MapContents): MapExport {
+  const { entries } = contents;
+  const exported = exportFrom(contents);
+  const live = entries.filter(({ key }) => parseKey(key)?.type === 'live').map(({ key }) => key.slice('live/'.length));
+  if (live.length > 0) {
+    throw new WebdfsError(
+      'LOCKED',
+      `stop all nodes first: ${live.join(', ')} ${live.length === 1 ? 'has a session' : 'have sessions'}`,
+    );
+  }
+  return exported;
 }
 
 /**

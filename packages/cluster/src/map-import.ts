@@ -87,10 +87,11 @@ class Importer {
 }
 
 /** @throws ALREADY_EXISTS if a cluster is there that goes on, or another one; OLD_STORE if it is newer */
-function checkReplaceable(contents: MapContents, exported: MapExport): void {
+function checkReplaceable(contents: MapContents, exported: MapExport, isRescued: boolean): void {
   const value = contents.entries.find(({ key }) => key === MAP_KEY)?.value;
   if (value === undefined) return;
   const there = parseClusterMap(MAP_KEY, value);
+  if (isRescued && there.cluster === exported.map.cluster && there.era <= exported.map.era) return;
   if (!isFrozen(contents) || there.cluster !== exported.map.cluster) {
     throw new WebdfsError('ALREADY_EXISTS', 'the map store holds a cluster already');
   }
@@ -100,9 +101,9 @@ function checkReplaceable(contents: MapContents, exported: MapExport): void {
 }
 
 /** Removes what an import that was cut short has left, and a frozen map that was moved elsewhere and comes back. */
-async function emptied(store: MapStore, exported: MapExport): Promise<Importer> {
+async function emptied(store: MapStore, exported: MapExport, isRescued: boolean): Promise<Importer> {
   const contents = await store.read();
-  checkReplaceable(contents, exported);
+  checkReplaceable(contents, exported, isRescued);
   const importer = new Importer(store, contents.revision);
   // the map goes first: cut short, the rest is nobody's
   const keys = contents.entries.map(({ key }) => key).toSorted((a, b) => Number(b === MAP_KEY) - Number(a === MAP_KEY));
@@ -117,10 +118,16 @@ async function emptied(store: MapStore, exported: MapExport): Promise<Importer> 
  * health of every group, is what it was, and every ballot is above all of the old store. Last comes the key `map`, so that
  * the cluster is there wholly or not at all; cut short, it is done again.
  *
+ * @param options.isRescued  the store's own state of this cluster, a restored one, went into what is put there
  * @throws ALREADY_EXISTS if there is another cluster, or this one goes on there, OLD_STORE, CONFLICT if somebody else writes meanwhile, UNAVAILABLE
  */
-export async function putIn(store: MapStore, exported: MapExport, name: string): Promise<ClusterMap> {
-  const importer = await emptied(store, exported);
+export async function putIn(
+  store: MapStore,
+  exported: MapExport,
+  name: string,
+  options: { readonly isRescued?: boolean } = {},
+): Promise<ClusterMap> {
+  const importer = await emptied(store, exported, options.isRescued === true);
   const renumbered = new Map<Revision, Revision>();
   const renumber: Renumber = (old) => {
     const revision = renumbered.get(old);

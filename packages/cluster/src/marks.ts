@@ -10,7 +10,7 @@ import type { MapView } from './view.ts';
  * The mark that follows a node's present one. It lists those before it: a group that has not taken the node back since an
  * earlier one was left then. Were it counted as left now, it would be eligible although the others went on without it.
  */
-function markAfter(map: MapView, node: NodeId, reason: string, session: Revision): DownInfo {
+export function markAfter(map: MapView, node: NodeId, reason: string, session: Revision): DownInfo {
   const down = map.down(node);
   if (down === undefined) return { reason, session };
   const marks = [...(down.info.earlier ?? []), down.mark];
