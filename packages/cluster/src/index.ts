@@ -25,7 +25,8 @@ export {
 export { announceFounding, type Domain, type Founding, type Joining } from './founding.ts';
 export { type Complaint } from './judgement.ts';
 export { type FollowedMap, followMap, type FollowOptions } from './local-map.ts';
-export { formatExport, parseExport, takeOut, unfreeze } from './map-export.ts';
+export { MapCopy, type MapCopyOptions, unpackMapCopy } from './map-copy.ts';
+export { exportFrom, formatExport, type MapExport, parseExport, takeOut, unfreeze } from './map-export.ts';
 export { putIn } from './map-import.ts';
 export { connectMapStore, type MapClientOptions } from './map-client.ts';
 export { serveMapStore } from './map-server.ts';
@@ -48,7 +49,7 @@ export type {
   ProcessMark,
 } from './map.ts';
 export { MemoryMapStore } from './memory-map-store.ts';
-export { type MemoryFile } from './node-memory.ts';
+export { type MemoryFile, type NodeMemory, unpackMemory } from './node-memory.ts';
 export { NodeSession, type NodeSessionOptions } from './node-session.ts';
 export { type ClusterParameters, DEFAULT_PARAMETERS, parametersWith } from './parameters.ts';
 export { type ProcessTable, SystemProcesses } from './process-table.ts';
@@ -73,5 +74,6 @@ export {
   type WaitingFolder,
   waitingFolders,
 } from './retarget.ts';
+export { type NodeSurvey, planRescue, type RescuePlan, type SurveyedGroup } from './rescue.ts';
 export { type PlaceOptions, takePlace } from './take-place.ts';
 export type { LocalMap, MapView, NodeLease } from './view.ts';
