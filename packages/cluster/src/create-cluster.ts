@@ -5,6 +5,7 @@ import { diskKey, FOUNDING_KEY, JOIN_PREFIX, MAP_KEY, nodeKey, sliceCount, slice
 import type { ClusterMap, Policy } from './map.ts';
 import type { Compare, MapStore, Write } from './map-store.ts';
 import { withOurErrors } from './placement-errors.ts';
+import { usualMinCopies } from './policy-change.ts';
 
 export interface NewNode {
   readonly id: NodeId;
@@ -69,7 +70,7 @@ function topologyOf(options: NewCluster, copies: number, groupBits: number): Top
 /** @throws BAD_CONFIG */
 function firstPolicy(options: NewCluster): Policy {
   const copies = options.copies ?? Math.min(3, options.nodes.length);
-  const minCopies = options.minCopies ?? copies - Math.floor(copies / 2);
+  const minCopies = options.minCopies ?? usualMinCopies(copies);
   if (!Number.isInteger(minCopies) || minCopies < 1 || minCopies > copies) {
     throw new WebdfsError('BAD_CONFIG', `minCopies is ${minCopies}, allowed are 1 to ${copies}`);
   }

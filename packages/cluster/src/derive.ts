@@ -1,6 +1,7 @@
 import { assert, type Ballot, type GroupKey, type NodeId, type Revision } from '@webdfs/base';
 import { sliceOf } from './keys.ts';
 import type { FencedNode, GroupHealth, GroupView, Override, Policy } from './map.ts';
+import { promisedCopies } from './policy-change.ts';
 import type { MapView } from './view.ts';
 
 /** What `derive` must know of the map. */
@@ -96,7 +97,7 @@ function fenceOf(facts: MapFacts, config: Configuration, left: readonly Revision
 }
 
 function healthOf(inSync: number, eligible: number, policy: Policy): GroupHealth {
-  if (inSync >= policy.copies) return 'whole';
+  if (inSync >= promisedCopies(policy)) return 'whole';
   if (inSync >= policy.minCopies) return 'degraded';
   if (inSync > 0) return 'reads-only';
   return eligible > 0 ? 'waiting' : 'lost';
@@ -135,7 +136,7 @@ export function derive(facts: MapFacts, key: GroupKey): GroupView {
     eligible,
     fence: fenceOf(facts, config, left),
     goal: facts.goal(key),
-    copies: policy.copies,
+    copies: promisedCopies(policy),
     minCopies: policy.minCopies,
     health: healthOf(inSync.length, eligible.length, policy),
   };

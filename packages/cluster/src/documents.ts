@@ -80,6 +80,17 @@ function policyOf(key: string, value: unknown): Policy {
     copies,
     minCopies: integer(key, value['minCopies'], 'minCopies', 1, copies),
     minCopiesSince: revision(key, value['minCopiesSince'], 'minCopiesSince'),
+    ...(value['next'] === undefined ? {} : { next: nextNumbersOf(key, value['next']) }),
+  };
+}
+
+function nextNumbersOf(key: string, value: unknown): NonNullable<Policy['next']> {
+  if (!isFields(value)) refuse(key, 'next is not an object');
+  const copies = integer(key, value['copies'], 'next: copies', 1, 32);
+  return {
+    copies,
+    minCopies: integer(key, value['minCopies'], 'next: minCopies', 1, copies),
+    before: integer(key, value['before'], 'next: before', 1, 32),
   };
 }
 

@@ -63,6 +63,22 @@ export {
   propose,
   together,
 } from './propose.ts';
+export { type PolicyNumbers, usualMinCopies, wantedCopies } from './policy-change.ts';
+export {
+  type KeptRescale,
+  type MeasuredTimes,
+  type NewRescale,
+  type NodeMeter,
+  endedRescale,
+  openRescale,
+  type PlannedMoves,
+  type PlannedNode,
+  proposeAccount,
+  type RescaleEnd,
+  type RescaleRecord,
+  rescalesIn,
+  withRescale,
+} from './rescale-record.ts';
 export {
   newNodesOf,
   progressOf,

@@ -11,12 +11,15 @@ export const FOUNDING_KEY = 'founding';
 export const FROZEN_KEY = 'frozen';
 /** Prefix of the data folders that ask for a place in the cluster. */
 export const JOIN_PREFIX = 'join/';
+/** Prefix of the accounts of what was done to the shape of the cluster. */
+export const RESCALE_PREFIX = 'rescale/';
 /** Prefix of all marks. */
 export const DOWN_PREFIX = 'down/';
 /** Prefix of all overrides. */
 export const GROUP_PREFIX = 'group/';
 
 export const joinKey = (storeId: string): string => `join/${storeId}`;
+export const rescaleKey = (number: number): string => `rescale/${number}`;
 export const nodeKey = (node: NodeId): string => `node/${node}`;
 export const diskKey = (node: NodeId): string => `disk/${node}`;
 export const liveKey = (node: NodeId): string => `live/${node}`;

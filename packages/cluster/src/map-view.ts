@@ -31,6 +31,7 @@ import {
   partsOf,
   type Slice,
 } from './map-parts.ts';
+import { wantedCopies } from './policy-change.ts';
 import type { MapView } from './view.ts';
 
 export type { Affected } from './map-parts.ts';
@@ -184,7 +185,7 @@ export class MapSnapshot implements MapView {
   }
 
   goal(group: GroupKey): readonly NodeId[] {
-    return this.#placements().goal(group.group, this.policy(group.policy).copies);
+    return this.#placements().goal(group.group, wantedCopies(this.policy(group.policy)));
   }
 
   group(group: GroupKey): GroupView {

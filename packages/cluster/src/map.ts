@@ -10,6 +10,8 @@ export interface Policy {
   readonly minCopies: number;
   /** Revision at which `minCopies` last changed; 0: never. Dates eligibility (protocol, section 1.3 c). */
   readonly minCopiesSince: Revision;
+  /** What its numbers become with the target; `before`: the `minCopies` to go back to if it is given up. */
+  readonly next?: { readonly copies: number; readonly minCopies: number; readonly before: number };
 }
 
 /** What moving groups may take of each node. What is left out is not limited. */
@@ -133,6 +135,7 @@ export interface GroupView {
   readonly fence: readonly FencedNode[];
   /** Where the group should be: `goal(g)`. */
   readonly goal: readonly NodeId[];
+  /** That the group must not fall below: while the policy's number changes, the smaller one. */
   readonly copies: number;
   readonly minCopies: number;
   readonly health: GroupHealth;

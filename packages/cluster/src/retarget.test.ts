@@ -37,7 +37,7 @@ test('a new node is given to the folder that asked for it, in the transaction th
   assert.deepEqual(folder!.joining, { labels: { rack: 'r1' }, weight: 2 });
   const target = grown(map.snapshot.map.settled, 1);
   assert.deepEqual(newNodesOf(map.snapshot, target), [4]);
-  const { write, compare } = proposeTarget(map.snapshot, target, [folder!]);
+  const { write, compare } = proposeTarget(map.snapshot, target, { folders: [folder!] });
   assert.deepEqual(
     write.map(({ key }) => key),
     ['map', 'disk/4'],

@@ -1,11 +1,12 @@
-import { asNodeId, type NodeId, type Revision, WebdfsError } from '@webdfs/base';
+import { asNodeId, type NodeId, type PolicyId, type Revision, WebdfsError } from '@webdfs/base';
 import { type Topology, validateTopology } from '@webdfs/placement';
 import { formatDocument, LEAST_MOVE_BYTES, LEAST_MOVE_SHARE, MOST_MOVE_BYTES } from './documents.ts';
 import { type Joining, parseJoining } from './founding.ts';
 import { diskKey, JOIN_PREFIX, joinKey, MAP_KEY } from './keys.ts';
-import type { ClusterMap, MoveLimits } from './map.ts';
+import type { ClusterMap, MoveLimits, Policy } from './map.ts';
 import type { Compare, MapContents, Transaction, Write } from './map-store.ts';
 import { allGroups } from './map-view.ts';
+import { mostCopies, type PolicyNumbers, policyTowards, withoutTarget } from './policy-change.ts';
 import { atGoal } from './propose.ts';
 import type { MapView } from './view.ts';
 
@@ -67,14 +68,39 @@ export function newNodesOf(view: MapView, target: Topology): NodeId[] {
     .toSorted((a, b) => a - b);
 }
 
+/** What comes with a target. */
+export interface TargetOptions {
+  /** They get the places of the new nodes, in order. */
+  readonly folders?: readonly WaitingFolder[];
+  /** Numbers of copies that policies are to have; of one that is not named they stay. */
+  readonly policies?: ReadonlyMap<PolicyId, PolicyNumbers>;
+}
+
+function policiesTowards(
+  view: MapView,
+  wanted: TargetOptions['policies'],
+): { readonly policies: readonly Policy[]; readonly compare: readonly Compare[] } {
+  const changed = view.map.policies.map((policy) => {
+    const numbers = wanted?.get(policy.id);
+    return numbers === undefined ? { policy, compare: [] } : policyTowards(view, policy, numbers);
+  });
+  const [some = []] = changed.map(({ compare }) => compare).filter((compare) => compare.length > 0);
+  return { policies: changed.map(({ policy }) => policy), compare: some };
+}
+
 /**
  * Another target, in the place of one that may be there (protocol, section 7, "Topology"): groups go to their new goals from
  * wherever they are. Each new node may be given to a folder that waits, in the same transaction.
  *
  * @throws INVALID for a topology that cannot place all copies
  */
-export function proposeTarget(view: MapView, target: Topology, folders: readonly WaitingFolder[] = []): Transaction {
-  const copies = Math.max(...view.map.policies.map((policy) => policy.copies));
+export function proposeTarget(
+  view: MapView,
+  target: Topology,
+  { folders = [], policies: wanted }: TargetOptions = {},
+): Transaction {
+  const { policies, compare } = policiesTowards(view, wanted);
+  const copies = mostCopies(policies);
   const { errors } = validateTopology({ ...target, copies });
   if (errors.length > 0) throw new WebdfsError('INVALID', `there can be no such cluster: ${errors.join('; ')}`);
   const added = newNodesOf(view, target);
@@ -85,13 +111,14 @@ export function proposeTarget(view: MapView, target: Topology, folders: readonly
   return {
     compare: [
       mapIs(view),
+      ...compare,
       ...places.flatMap(({ folder, node }): Compare[] => [
         { type: 'modified', key: joinKey(folder.storeId), is: folder.revision },
         { type: 'modified', key: diskKey(node), is: view.disk(node)?.revision ?? 0 },
       ]),
     ],
     write: [
-      mapWrite({ ...view.map, target }),
+      mapWrite({ ...view.map, policies, target }),
       ...places.map(({ folder, node }): Write => {
         return { type: 'put', key: diskKey(node), value: formatDocument({ id: folder.storeId, founding: false }) };
       }),
@@ -101,9 +128,8 @@ export function proposeTarget(view: MapView, target: Topology, folders: readonly
 
 /** No target: groups go back to where the settled topology has them. @throws NOT_FOUND if there is none */
 export function proposeAbort(view: MapView): Transaction {
-  const { target, ...rest } = view.map;
-  if (target === undefined) throw new WebdfsError('NOT_FOUND', 'no change is under way');
-  return { compare: [mapIs(view)], write: [mapWrite(rest)] };
+  if (view.map.target === undefined) throw new WebdfsError('NOT_FOUND', 'no change is under way');
+  return { compare: [mapIs(view)], write: [mapWrite(withoutTarget(view.map))] };
 }
 
 /** Groups that have all their copies stay where they are, or move again. */

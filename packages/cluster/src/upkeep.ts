@@ -5,6 +5,7 @@ import type { ClusterMap } from './map.ts';
 import type { Compare, Transaction, Write } from './map-store.ts';
 import { allGroups } from './map-view.ts';
 import { placeable, placementsOf, without } from './placements.ts';
+import { mostCopies, settledPolicies, wantedCopies } from './policy-change.ts';
 import { atGoal } from './propose.ts';
 import type { MapView } from './view.ts';
 
@@ -33,18 +34,21 @@ export function canSettle(map: MapView): boolean {
   for (const group of allGroups(map.map)) {
     const view = map.group(group);
     if (!atGoal(view)) return false;
-    if (!view.overridden && !sameNodes(view.members, after.placed(group.group, view.copies))) return false;
+    if (!view.overridden && !sameNodes(view.members, after.placed(group.group, wantedCopies(map.policy(group.policy)))))
+      return false;
   }
   return true;
 }
 
-/** The target becomes the settled topology; no membership and no ballot changes. */
+/** The target becomes the settled topology, and numbers of copies what they were to become; no membership and no ballot changes. */
 export function proposeSettle(map: MapView, controller: Revision): Transaction {
   const { target, ...rest } = map.map;
   assert(target !== undefined, 'there is a target to settle at');
+  const { policies, compare } = settledPolicies(map);
+  const still: Compare = { type: 'range', prefix: GROUP_PREFIX, notAfter: map.revision };
   return {
-    compare: [controllerIs(controller), mapIs(map), { type: 'range', prefix: GROUP_PREFIX, notAfter: map.revision }],
-    write: [mapWrite({ ...rest, settled: target })],
+    compare: [controllerIs(controller), mapIs(map), ...(compare.length === 0 ? [still] : compare)],
+    write: [mapWrite({ ...rest, policies, settled: target })],
   };
 }
 
@@ -87,7 +91,7 @@ export function canWriteOff(map: MapView, node: NodeId): boolean {
   const { settled, target, out, policies } = map.map;
   if (out.includes(node)) return false;
   const left = placeable(without(target ?? settled, [...out, node]));
-  return left.length >= Math.max(...policies.map(({ copies }) => copies));
+  return left.length >= mostCopies(policies);
 }
 
 /** A node marked for long is written off: its groups' goals change, and learners do the rest. */

@@ -95,7 +95,7 @@ function transactionOf(access: ClusterAccess, contents: MapContents, parameter: 
       const target = targetOf(view, words, parameter);
       const folders = foldersOf(waitingFolders(contents), named);
       requireFolders(access, target, folders);
-      return proposeTarget(view, target, folders);
+      return proposeTarget(view, target, { folders });
     }
     default:
       throw new WebdfsError('INVALID', `action ${action} is none of change, abort, pause, resume, limit`);

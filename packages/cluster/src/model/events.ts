@@ -6,6 +6,7 @@ import type { Transaction, Write } from '../map-store.ts';
 import type { MapSnapshot } from '../map-view.ts';
 import { isSpent, proposeAccused, proposeLost, proposeUnmark } from '../marks.ts';
 import { type CaughtUp, joinChanges, type MembershipChange, propose, type Proposal } from '../propose.ts';
+import { proposeAbort, proposeTarget } from '../retarget.ts';
 import { planRegistration } from '../registration.ts';
 import { FIRST_POLICY } from '../create-cluster.ts';
 import { canSettle, proposeSettle, proposeSweep, sweepable } from '../upkeep.ts';
@@ -200,6 +201,7 @@ function changeTopology(world: World): void {
     world.transact(proposeSettle(map, world.controller));
     return;
   }
+  if (world.options.changesPolicies === true) return changePolicy(world, map);
   const { target, ...rest } = map.map;
   const isWhole = map.map.settled.subclusters[0]!.nodes.length === world.nodes.length;
   let next: ClusterMap = { ...rest, target: world.topology(!isWhole) };
@@ -211,6 +213,19 @@ function changeTopology(world: World): void {
     compare: [{ type: 'modified', key: MAP_KEY, is: map.mapRevision }],
     write: [{ type: 'put', key: MAP_KEY, value: formatDocument(next) }],
   });
+}
+
+/** As an operator does it: another target, another number of copies with it, or all of it given up. */
+function changePolicy(world: World, map: MapSnapshot): void {
+  if (map.map.target !== undefined) {
+    const chance = world.random.fraction();
+    if (chance < 0.04) world.transact(proposeAbort(map));
+    if (chance < 0.92) return;
+  }
+  const copies = 1 + world.random.below(Math.min(3, world.nodes.length - 1));
+  const minCopies = 1 + world.random.below(copies);
+  const policies = new Map(world.random.fraction() < 0.3 ? [] : [[FIRST_POLICY, { copies, minCopies }]]);
+  world.transact(proposeTarget(map, world.topology(world.random.fraction() < 0.5), { policies }));
 }
 
 /** The node that believes it is primary of a group, by its own map and with its lease. */

@@ -20,6 +20,20 @@ test('whatever happens to a map: ballots never go back, each has one meaning, an
   assert.ok(told > RUNS, `${told} entries were told: the runs are about nothing`);
 });
 
+test('so it is while the numbers of copies change, up and down, with targets that are replaced and given up', (t) => {
+  const random = randomOf(t);
+  let told = 0;
+  let settled = 0;
+  for (let i = 0; i < RUNS; i++) {
+    const seed = random.below(2 ** 31);
+    const result = runHistory(seed, EVENTS, { changesPolicies: true });
+    assert.equal(result.broken, undefined, `seed ${seed}, event ${result.events}`);
+    told += result.told;
+    settled += result.policies;
+  }
+  assert.ok(told > RUNS && settled > RUNS / 10, `${told} entries told, ${settled} policies: the runs are about nothing`);
+});
+
 /** For each rule a seed that shows what it is for. When events change, `history.fuzz.ts` finds others. */
 const CAUGHT_BY: Readonly<Record<Flaw, number>> = {
   'marks are not compared': 1593,
@@ -40,7 +54,7 @@ const CAUGHT_BY: Readonly<Record<Flaw, number>> = {
 
 for (const flaw of FLAWS) {
   test(`it is noticed when ${flaw}`, () => {
-    assert.notEqual(runHistory(CAUGHT_BY[flaw], 600, flaw).broken, undefined);
+    assert.notEqual(runHistory(CAUGHT_BY[flaw], 600, { flaw }).broken, undefined);
     assert.equal(runHistory(CAUGHT_BY[flaw], 600).broken, undefined);
   });
 }

@@ -18,17 +18,28 @@ export interface RunResult {
   readonly events: number;
   /** Entries that clients were told of. */
   readonly told: number;
+  /** Times that a number of copies became another. */
+  readonly policies: number;
 }
 
 /** Lets a world of some shape go through `events` things by the chance of a seed; stops at the first broken rule. */
-export function runHistory(seed: number, events: number, flaw?: Flaw): RunResult {
-  const world = new World({ seed, ...SHAPES[seed % SHAPES.length]!, ...(flaw === undefined ? {} : { flaw }) });
+export function runHistory(
+  seed: number,
+  events: number,
+  { flaw, changesPolicies = false }: { readonly flaw?: Flaw; readonly changesPolicies?: boolean } = {},
+): RunResult {
+  const shape = SHAPES[seed % SHAPES.length]!;
+  const world = new World({ seed, ...shape, changesPolicies, ...(flaw === undefined ? {} : { flaw }) });
   const rules = new Rules(world);
+  const policies = (): number =>
+    world.snapshots.filter(
+      ({ map }, i) => i > 0 && map.policies[0]!.copies !== world.snapshots[i - 1]!.map.policies[0]!.copies,
+    ).length;
   const told = (): number => world.history.reduce((sum, { length }) => sum + length, 0);
   for (let i = 0; i < events; i++) {
     happen(world);
     const broken = rules.broken();
-    if (broken !== undefined) return { broken, events: i + 1, told: told() };
+    if (broken !== undefined) return { broken, events: i + 1, told: told(), policies: policies() };
   }
-  return { broken: undefined, events, told: told() };
+  return { broken: undefined, events, told: told(), policies: policies() };
 }

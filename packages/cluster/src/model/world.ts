@@ -67,6 +67,8 @@ export interface WorldOptions {
   readonly minCopies: number;
   readonly algorithm?: AlgorithmName;
   readonly flaw?: Flaw;
+  /** The number of copies changes while it runs. */
+  readonly changesPolicies?: boolean;
 }
 
 export const GROUP_BITS = 1;
