@@ -13,6 +13,7 @@ import {
   type Complaint,
   type FollowedMap,
   followMap,
+  MapCopy,
   type MapStore,
   NodeSession,
   type ProcessTable,
@@ -88,10 +89,12 @@ export class StorageNode implements AsyncDisposable {
   readonly #controller: RunningController;
   readonly #upkeep: UpkeepLoop;
   readonly #stopFollowing: () => void;
+  readonly #copy: MapCopy;
 
   private constructor(parts: {
     node: NodeId;
     map: FollowedMap;
+    copy: MapCopy;
     store: Store;
     replica: ReplicaNode;
     transport: Transport;
@@ -102,6 +105,7 @@ export class StorageNode implements AsyncDisposable {
   }) {
     this.node = parts.node;
     this.map = parts.map;
+    this.#copy = parts.copy;
     this.store = parts.store;
     this.replica = parts.replica;
     this.#transport = parts.transport;
@@ -118,6 +122,7 @@ export class StorageNode implements AsyncDisposable {
     try {
       const map = stack.use(await followMap(mapStore, clock, log));
       const store = stack.use(await openNodeStore(options, map));
+      const copy = stack.use(new MapCopy({ map, save: (bytes) => store.saveFile('map', bytes), clock, log }));
       const handlers = new LateHandlers();
       const transport = stack.use(await openNodeTransport(options, map, handlers));
       const stopFollowing = followPeers(map, transport, node);
@@ -144,7 +149,7 @@ export class StorageNode implements AsyncDisposable {
       const upkeep = new UpkeepLoop({ clock, log, compact: () => store.compact() });
       upkeep.start();
       stack.move();
-      return new StorageNode({ node, map, store, replica, transport, session, controller, upkeep, stopFollowing });
+      return new StorageNode({ node, map, copy, store, replica, transport, session, controller, upkeep, stopFollowing });
     } catch (error) {
       await stack.disposeAsync();
       throw error;
@@ -168,6 +173,7 @@ export class StorageNode implements AsyncDisposable {
     await this.#upkeep.stop();
     await this.#session[Symbol.asyncDispose]();
     await this.#transport[Symbol.asyncDispose]();
+    await this.#copy[Symbol.asyncDispose]();
     await this.store[Symbol.asyncDispose]();
     await this.map[Symbol.asyncDispose]();
   }
