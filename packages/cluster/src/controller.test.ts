@@ -5,6 +5,7 @@ import { type ControllerEvent, type ControllerState, controllerStep, newControll
 import { CONTROLLER_KEY } from './keys.ts';
 import { aMap, type MapBuilder, type MapOptions } from './model/map-builder.ts';
 import { type ClusterParameters, parametersWith } from './parameters.ts';
+import { proposeOutAfter } from './retarget.ts';
 
 const parameters = parametersWith();
 const GRACE = parameters.graceMs;
@@ -181,6 +182,22 @@ test('a node is written off after long, where that helps, and only while it is a
   four.map.live(asNodeId(2));
   four.show();
   assert.deepEqual(four.map.snapshot.map.out, []);
+});
+
+test('when a node is written off is for the map to say, and may be never', () => {
+  const controlled = new Controlled({ nodes: 4 });
+  controlled.pass(GRACE);
+  controlled.map.transact(proposeOutAfter(controlled.map.snapshot, 0));
+  controlled.map.dead(asNodeId(2));
+  controlled.show();
+  controlled.pass(2 * parameters.outAfterMs);
+  assert.deepEqual(controlled.map.snapshot.map.out, []);
+  controlled.map.transact(proposeOutAfter(controlled.map.snapshot, 3 * parameters.outAfterMs));
+  controlled.show();
+  controlled.pass(parameters.outAfterMs - 500);
+  assert.deepEqual(controlled.map.snapshot.map.out, []);
+  controlled.pass(1_000);
+  assert.deepEqual(controlled.map.snapshot.map.out, [2]);
 });
 
 test('sweeps are paced, and wait until no node is marked', () => {

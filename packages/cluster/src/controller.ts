@@ -233,8 +233,10 @@ function planOut(state: ControllerState, at: Ms, parameters: ClusterParameters):
   if (back !== undefined) {
     return { purpose: `node ${back} is back`, transaction: proposeReinstate(view, back, elected) };
   }
+  const { outAfterMs = parameters.outAfterMs } = view.map;
+  if (outAfterMs === 0) return undefined;
   for (const [node, since] of absentSince) {
-    if (at < since + parameters.outAfterMs || !view.nodes().includes(node) || !canWriteOff(view, node)) continue;
+    if (at < since + outAfterMs || !view.nodes().includes(node) || !canWriteOff(view, node)) continue;
     return { purpose: `write node ${node} off`, transaction: proposeWriteOff(view, node, elected) };
   }
   return undefined;

@@ -137,6 +137,9 @@ function originOf(key: string, value: unknown): NonNullable<ClusterMap['imported
   };
 }
 
+/** Of `outAfterMs`: ten years. */
+export const MOST_OUT_AFTER_MS = 315_360_000_000;
+
 /** @throws WebdfsError CORRUPT if a value is not what its key promises; here as in all of this file */
 export function parseClusterMap(key: string, value: string): ClusterMap {
   const fields = fieldsOf(key, value);
@@ -155,6 +158,9 @@ export function parseClusterMap(key: string, value: string): ClusterMap {
     out: nodeList(key, fields['out'], 'out', 65_535),
     ...(fields['paused'] === true ? { paused: true } : {}),
     ...(fields['moveLimits'] === undefined ? {} : { moveLimits: moveLimitsOf(key, fields['moveLimits']) }),
+    ...(fields['outAfterMs'] === undefined
+      ? {}
+      : { outAfterMs: integer(key, fields['outAfterMs'], 'outAfterMs', 0, MOST_OUT_AFTER_MS) }),
     ...(fields['secret'] === undefined ? {} : { secret: text(key, fields['secret'], 'secret') }),
     ...(fields['importedFrom'] === undefined ? {} : { importedFrom: originOf(key, fields['importedFrom']) }),
   };

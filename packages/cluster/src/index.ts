@@ -84,6 +84,7 @@ export {
   progressOf,
   proposeAbort,
   proposeMoveLimits,
+  proposeOutAfter,
   proposePause,
   proposeTarget,
   type RescaleProgress,

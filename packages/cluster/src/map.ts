@@ -38,6 +38,8 @@ export interface ClusterMap {
   /** Groups that have all their copies stay where they are. */
   readonly paused?: boolean;
   readonly moveLimits?: MoveLimits;
+  /** A node marked for so many milliseconds is written off; 0: none ever is. Missing: as the parameters say. */
+  readonly outAfterMs?: number;
   /** Name of the secret that its nodes know, where joining nodes are to be told that theirs is another. */
   readonly secret?: string;
   /** The store that the map was in before, when it was taken out. */

@@ -1,6 +1,6 @@
 import { asNodeId, type NodeId, type PolicyId, type Revision, WebdfsError } from '@webdfs/base';
 import { type Topology, validateTopology } from '@webdfs/placement';
-import { formatDocument, LEAST_MOVE_BYTES, LEAST_MOVE_SHARE, MOST_MOVE_BYTES } from './documents.ts';
+import { formatDocument, LEAST_MOVE_BYTES, LEAST_MOVE_SHARE, MOST_MOVE_BYTES, MOST_OUT_AFTER_MS } from './documents.ts';
 import { type Joining, parseJoining } from './founding.ts';
 import { diskKey, JOIN_PREFIX, joinKey, MAP_KEY } from './keys.ts';
 import type { ClusterMap, MoveLimits, Policy } from './map.ts';
@@ -136,6 +136,14 @@ export function proposeAbort(view: MapView): Transaction {
 export function proposePause(view: MapView, paused: boolean): Transaction {
   const { paused: _, ...rest } = view.map;
   return { compare: [mapIs(view)], write: [mapWrite(paused ? { ...rest, paused } : rest)] };
+}
+
+/** From now on a node that is away for so long is written off, milliseconds; 0: none ever is. @throws INVALID */
+export function proposeOutAfter(view: MapView, outAfterMs: number): Transaction {
+  if (!(Number.isSafeInteger(outAfterMs) && outAfterMs >= 0 && outAfterMs <= MOST_OUT_AFTER_MS)) {
+    throw new WebdfsError('INVALID', `nodes are written off after ${outAfterMs} ms, not a whole number of them`);
+  }
+  return { compare: [mapIs(view)], write: [mapWrite({ ...view.map, outAfterMs })] };
 }
 
 /** What moving may take from now on; nothing named: it is not limited. @throws INVALID */

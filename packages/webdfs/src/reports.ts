@@ -112,6 +112,8 @@ export interface TopologyReport {
   readonly paused: boolean;
   /** What moving groups may take of each node: bytes per second each way, and the share of what it can, beside clients. */
   readonly moveLimits?: { readonly bytesPerSecond?: number; readonly share?: number };
+  /** A node that is away for so many milliseconds is written off: its copies are made anew elsewhere. 0: none ever is. */
+  readonly outAfterMs: number;
   /** Of all policies. */
   readonly groups: number;
   /** Groups whose members are those that they should have. */

@@ -6,6 +6,7 @@ import {
   newNodesOf,
   proposeAbort,
   proposeMoveLimits,
+  proposeOutAfter,
   proposePause,
   proposeTarget,
   type Transaction,
@@ -88,6 +89,8 @@ function transactionOf(access: ClusterAccess, contents: MapContents, parameter: 
       return proposePause(view, action === 'pause');
     case 'limit':
       return proposeMoveLimits(view, moveLimitsOf(view, parameter));
+    case 'out-after':
+      return proposeOutAfter(view, Number(parameter('ms') ?? Number.NaN));
     case 'change': {
       const words = (parameter('changes') ?? '').split(' ').filter((word) => word !== '');
       if (words.length > MAX_CHANGES) throw new WebdfsError('TOO_LARGE', `at most ${MAX_CHANGES} changes at once`);
@@ -98,13 +101,14 @@ function transactionOf(access: ClusterAccess, contents: MapContents, parameter: 
       return proposeTarget(view, target, { folders });
     }
     default:
-      throw new WebdfsError('INVALID', `action ${action} is none of change, abort, pause, resume, limit`);
+      throw new WebdfsError('INVALID', `action ${action} is none of change, abort, pause, resume, limit, out-after`);
   }
 }
 
 /**
  * Has groups move: `action` is `change` (with `changes`, the words of `webdfs plan`, and `folders`, ids of those that wait),
- * `abort`, `pause`, `resume` or `limit` (with `rate`, bytes per second, and `share`; `none` lifts one); `revision` that of the topology which the caller has seen.
+ * `abort`, `pause`, `resume`, `limit` (with `rate`, bytes per second, and `share`; `none` lifts one) or `out-after` (with `ms`);
+ * `revision` that of the topology which the caller has seen.
  *
  * @throws INVALID, NOT_FOUND, CONFLICT when the topology is no longer the one seen
  */

@@ -1,4 +1,4 @@
-import { progressOf, waitingFolders } from '@webdfs/cluster';
+import { DEFAULT_PARAMETERS, progressOf, waitingFolders } from '@webdfs/cluster';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { TopologyReport } from './reports.ts';
 
@@ -7,7 +7,16 @@ export async function topologyReport({ map, mapStore, policy, folderOf }: Cluste
   const contents = await mapStore.read();
   const waiting = waitingFolders(contents);
   const view = await map.readThrough(contents.revision);
-  const { name, groupBits, settled, target, out, paused = false, moveLimits } = view.map;
+  const {
+    name,
+    groupBits,
+    settled,
+    target,
+    out,
+    paused = false,
+    moveLimits,
+    outAfterMs = DEFAULT_PARAMETERS.outAfterMs,
+  } = view.map;
   return {
     name,
     epoch: view.revision,
@@ -19,6 +28,7 @@ export async function topologyReport({ map, mapStore, policy, folderOf }: Cluste
     revision: view.mapRevision,
     paused,
     ...(moveLimits === undefined ? {} : { moveLimits }),
+    outAfterMs,
     ...progressOf(view),
     isSupervised: view.nodes().every((node) => folderOf(node) !== undefined),
     waiting: waiting.map(({ storeId, joining }) => ({ folder: storeId, ...joining })),

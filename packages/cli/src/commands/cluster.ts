@@ -10,6 +10,7 @@ import {
 import { clusterExport } from './cluster/export.ts';
 import { clusterImport } from './cluster/import.ts';
 import { clusterInit } from './cluster/init.ts';
+import { clusterOutAfter } from './cluster/out-after.ts';
 import { clusterRescale } from './cluster/rescale.ts';
 import { clusterToken } from './cluster/token.ts';
 import { clusterUsage } from './cluster/usage.ts';
@@ -28,4 +29,5 @@ export const clusterCommands: readonly Command[] = [
   clusterReplace,
   clusterSetPlacement,
   clusterRescale,
+  clusterOutAfter,
 ];
