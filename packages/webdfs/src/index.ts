@@ -5,6 +5,7 @@ export {
   type Joining,
   type MapStore,
   type MapUsage,
+  type NodeSurvey,
   mayEndLeasesEarly,
   openEtcdMapStore,
   parseEtcdAddress,
@@ -13,6 +14,7 @@ export {
 export { CHANGE_HELP, parseChange } from './change-words.ts';
 export { type Credentials, credentialsFrom, readSecrets } from './credentials.ts';
 export { deriveSigningKey, pathOf, queryOf, signRequest } from '@webdfs/gateway';
+export { formatSurvey, parseSurvey, surveyFolder } from './folder-survey.ts';
 export { initCluster, type InitOptions } from './init-cluster.ts';
 export { type JoinOptions, type RunningMember, startJoined } from './joined.ts';
 export { startJoinedNode } from './joined-node.ts';
@@ -21,6 +23,7 @@ export { RunningNode, type WireOptions } from './node.ts';
 export { BEAT_MS, type FromNode, isToNode } from './node-messages.ts';
 export { startOwnedNode } from './owned-node.ts';
 export type { CopyReport, NodeReport, PlaceReport, StatusReport, TopologyReport, WhereReport } from './reports.ts';
+export { openRescuedMap, rescueMap, type RescueReport } from './rescue.ts';
 export { type ClusterOptions, RunningCluster, startCluster } from './supervisor.ts';
 export type { ScrubReport } from './scrub-reports.ts';
 export { checkStore, type StoreFindings } from './store-check.ts';
