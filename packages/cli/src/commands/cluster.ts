@@ -12,6 +12,7 @@ import { clusterImport } from './cluster/import.ts';
 import { clusterInit } from './cluster/init.ts';
 import { clusterOutAfter } from './cluster/out-after.ts';
 import { clusterRescale } from './cluster/rescale.ts';
+import { clusterRescue, clusterSurvey } from './cluster/rescue.ts';
 import { clusterToken } from './cluster/token.ts';
 import { clusterUsage } from './cluster/usage.ts';
 
@@ -22,6 +23,8 @@ export const clusterCommands: readonly Command[] = [
   clusterUsage,
   clusterExport,
   clusterImport,
+  clusterRescue,
+  clusterSurvey,
   clusterAdd,
   clusterDrain,
   clusterRemove,
