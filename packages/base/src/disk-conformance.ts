@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { concat, utf8 } from './bytes.ts';
-import { type Disk, readWhole, replaceWhole, writeFully } from './disk.ts';
+import { type Disk, type DiskFile, PAGE_BYTES, readWhole, replaceWhole, writeFully } from './disk.ts';
 import { codeOf } from './errors.ts';
 
 /** A disk under test, and an empty folder on it. */
@@ -59,6 +59,41 @@ function testFiles(house: string, open: () => Promise<DiskUnderTest>): void {
   });
 }
 
+/** Undefined where the file system has no direct writes, which is allowed. */
+async function openDirect(disk: Disk, path: string): Promise<DiskFile | undefined> {
+  try {
+    return await disk.open(path, 'direct');
+  } catch (error) {
+    assert.equal(codeOf(error), 'UNSUPPORTED');
+    return undefined;
+  }
+}
+
+function testDirect(house: string, open: () => Promise<DiskUnderTest>): void {
+  test(`${house}: direct writes and those through the cache are one file`, async (t) => {
+    await using under = await open();
+    const path = `${under.folder}/a`;
+    const file = await under.disk.create(path);
+    await writeFully(file, [new Uint8Array(100).fill(1)], PAGE_BYTES - 100);
+    const pages = under.disk.pages(4 * PAGE_BYTES);
+    assert.ok(pages.every((byte) => byte === 0));
+    pages.fill(2);
+    const direct = await openDirect(under.disk, path);
+    if (direct === undefined) return t.skip('no direct writes here');
+    const parts = [pages.subarray(2 * PAGE_BYTES), pages.subarray(0, PAGE_BYTES)];
+    assert.equal(await direct.writev(parts, PAGE_BYTES), 3 * PAGE_BYTES);
+    await direct.close();
+    await writeFully(file, [utf8('tail')], 4 * PAGE_BYTES);
+    await file.datasync();
+    assert.equal(await file.size(), 4 * PAGE_BYTES + 4);
+    const bytes = new Uint8Array(3 * PAGE_BYTES + 104);
+    await file.read(bytes, PAGE_BYTES - 100);
+    const expected = [new Uint8Array(100).fill(1), new Uint8Array(3 * PAGE_BYTES).fill(2), utf8('tail')];
+    assert.deepEqual(bytes, concat(expected));
+    await file.close();
+  });
+}
+
 function testFolders(house: string, open: () => Promise<DiskUnderTest>): void {
   test(`${house}: folders list their names in order and go with all that is in them`, async () => {
     await using under = await open();
@@ -93,5 +128,6 @@ function testFolders(house: string, open: () => Promise<DiskUnderTest>): void {
 /** What every house of `Disk` promises while nothing goes wrong. */
 export function testDisk(house: string, open: () => Promise<DiskUnderTest>): void {
   testFiles(house, open);
+  testDirect(house, open);
   testFolders(house, open);
 }

@@ -3,6 +3,12 @@
  * Two houses: `NodeDisk` (the machine's), `SimulatedDisk` (in memory, loses what was not synced).
  */
 
+/** What direct writes are multiples of: page of the system, block of the file system, sector of any drive. */
+export const PAGE_BYTES = 4_096;
+
+/** How a file is opened; `direct` writes past the system's page cache. */
+export type OpenMode = 'read' | 'write' | 'direct';
+
 /** Space of the file system that holds a folder, bytes. */
 export interface DiskSpace {
   readonly free: number;
@@ -15,7 +21,11 @@ export interface DiskSpace {
  */
 export interface DiskFile {
   readonly path: string;
-  /** Writes all buffers one after another from `offset`; returns how many bytes were written, which may be fewer. */
+  /**
+   * Writes all buffers one after another from `offset`; returns how many bytes were written, which may be fewer. In a file
+   * that is open for direct writes, `offset` and the lengths are multiples of `PAGE_BYTES`, and all buffers are parts of
+   * `Disk.pages` that begin at such a multiple. @throws UNSUPPORTED if the file system will not write them so after all
+   */
   writev(buffers: readonly Uint8Array[], offset: number): Promise<number>;
   /** The same, on this thread. */
   writevSync(buffers: readonly Uint8Array[], offset: number): number;
@@ -32,8 +42,13 @@ export interface DiskFile {
 }
 
 export interface Disk {
-  /** Opens a file that exists, for reading, or for reading and writing. @throws NOT_FOUND */
-  open(path: string, mode: 'read' | 'write'): Promise<DiskFile>;
+  /**
+   * Opens a file that exists, for reading, for reading and writing, or for direct writes, beside which others may have it
+   * open otherwise: all see and sync the same bytes. @throws NOT_FOUND; UNSUPPORTED where there are no direct writes
+   */
+  open(path: string, mode: OpenMode): Promise<DiskFile>;
+  /** Zeroed memory that direct writes may come from. */
+  pages(bytes: number): Uint8Array;
   /** Creates a file that does not exist yet, for reading and writing. @throws ALREADY_EXISTS */
   create(path: string): Promise<DiskFile>;
   /** Makes a folder and its parents; no error if it is there. */

@@ -15,7 +15,16 @@ export {
 export { CHUNK_BYTES, chunkSums, crc32c } from './checksum.ts';
 export { Crc64Nvme } from './crc64.ts';
 export { type Clock, keepAlive, ManualClock, sleep, systemClock, type Timer } from './clock.ts';
-export { type Disk, type DiskFile, type DiskSpace, readWhole, replaceWhole, writeFully } from './disk.ts';
+export {
+  type Disk,
+  type DiskFile,
+  type DiskSpace,
+  type OpenMode,
+  PAGE_BYTES,
+  readWhole,
+  replaceWhole,
+  writeFully,
+} from './disk.ts';
 export {
   codeOf,
   ERROR_CODES,

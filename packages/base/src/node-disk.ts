@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import type { Disk, DiskFile, DiskSpace } from './disk.ts';
+import type { Disk, DiskFile, DiskSpace, OpenMode } from './disk.ts';
 import { WebdfsError } from './errors.ts';
 
 const fsWritev = promisify(fs.writev);
@@ -30,21 +30,29 @@ async function guarded<T>(action: string, path: string, work: () => Promise<T>):
   }
 }
 
+/** A file system may open a file for direct writes and then refuse them, for what they are or where they come from. */
+function directError(error: unknown, path: string): WebdfsError {
+  if ((error as NodeJS.ErrnoException).code !== 'EINVAL') return diskError(error, 'write', path);
+  return new WebdfsError('UNSUPPORTED', `no direct write to ${path}`, { cause: error });
+}
+
 class NodeDiskFile implements DiskFile {
   readonly path: string;
   readonly #descriptor: number;
+  readonly #mode: OpenMode;
 
-  constructor(path: string, descriptor: number) {
+  constructor(path: string, descriptor: number, mode: OpenMode) {
     this.path = path;
     this.#descriptor = descriptor;
+    this.#mode = mode;
   }
 
-  writev(buffers: readonly Uint8Array[], offset: number): Promise<number> {
-    return guarded(
-      'write',
-      this.path,
-      async () => (await fsWritev(this.#descriptor, buffers as Uint8Array[], offset)).bytesWritten,
-    );
+  async writev(buffers: readonly Uint8Array[], offset: number): Promise<number> {
+    try {
+      return (await fsWritev(this.#descriptor, buffers as Uint8Array[], offset)).bytesWritten;
+    } catch (error) {
+      throw this.#mode === 'direct' ? directError(error, this.path) : diskError(error, 'write', this.path);
+    }
   }
 
   writevSync(buffers: readonly Uint8Array[], offset: number): number {
@@ -127,16 +135,45 @@ async function makeFolder(path: string, mode: number): Promise<void> {
   }
 }
 
+/** O_DIRECT, where the system has it (Linux). */
+const DIRECT = (fs.constants as { readonly O_DIRECT?: number }).O_DIRECT;
+const WASM_PAGE_BYTES = 65_536;
+/** The part that is used here; Node's types leave it out. */
+declare const WebAssembly: {
+  readonly Memory: new (size: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
+};
+
 /** The machine's own file system. */
 export class NodeDisk implements Disk {
-  async open(path: string, mode: 'read' | 'write'): Promise<DiskFile> {
+  async open(path: string, mode: OpenMode): Promise<DiskFile> {
+    if (mode === 'direct') return await this.#openDirect(path);
     const descriptor = await guarded('open', path, () => fsOpen(path, mode === 'read' ? 'r' : 'r+'));
-    return new NodeDiskFile(path, descriptor);
+    return new NodeDiskFile(path, descriptor, mode);
+  }
+
+  async #openDirect(path: string): Promise<DiskFile> {
+    if (DIRECT === undefined) throw new WebdfsError('UNSUPPORTED', `no direct writes to ${path} on this system`);
+    try {
+      return new NodeDiskFile(path, await fsOpen(path, fs.constants.O_WRONLY | DIRECT), 'direct');
+    } catch (error) {
+      throw directError(error, path);
+    }
+  }
+
+  /** The memory of a WebAssembly program begins on a page border; of other memory nobody says where it lies. */
+  pages(bytes: number): Uint8Array {
+    const size = Math.ceil(bytes / WASM_PAGE_BYTES);
+    try {
+      return new Uint8Array(new WebAssembly.Memory({ initial: size, maximum: size }).buffer, 0, bytes);
+    } catch {
+      // no address space for its guards: direct writes from here will be refused
+      return new Uint8Array(bytes);
+    }
   }
 
   async create(path: string): Promise<DiskFile> {
     const descriptor = await guarded('create', path, () => fsOpen(path, 'wx+', 0o600));
-    return new NodeDiskFile(path, descriptor);
+    return new NodeDiskFile(path, descriptor, 'write');
   }
 
   async makeFolder(path: string): Promise<void> {

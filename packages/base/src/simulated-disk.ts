@@ -1,6 +1,6 @@
 import { assert } from './assert.ts';
 import type { Clock } from './clock.ts';
-import type { Disk, DiskFile, DiskSpace } from './disk.ts';
+import type { Disk, DiskFile, DiskSpace, OpenMode } from './disk.ts';
 import { SeededRandom } from './random.ts';
 import {
   type DiskFate,
@@ -22,9 +22,12 @@ export interface SimulatedDiskOptions {
   readonly seed: number;
   /** Size of the disk; 2^40 bytes if missing. */
   readonly totalBytes?: number;
-  /** If given, operations take some turns of its loop, or up to `latencyMs`; without, a few microtasks. */
+  /** If given, operations take some turns of its loop, or up to what `latencyMs` says; without, a few microtasks. */
   readonly clock?: Clock;
-  readonly latencyMs?: number;
+  /** Asked for each operation. */
+  readonly latencyMs?: () => number;
+  /** Direct writes: they work (if missing), files are not opened for them, or they are and then every write is refused. */
+  readonly direct?: 'work' | 'none' | 'refused';
 }
 
 /** A new one for each who waits: one for all would hold on to everything that ever waited. */
@@ -134,11 +137,18 @@ export class SimulatedDisk implements Disk {
 
   // ---- Disk ----
 
-  open(path: string, mode: 'read' | 'write'): Promise<DiskFile> {
+  open(path: string, mode: OpenMode): Promise<DiskFile> {
     const request: Request = { action: 'open', path };
-    return this.#later(request, {
-      finish: () => new SimulatedFile(this.#access, path, this.#file(request), mode),
-    });
+    const finish = (): DiskFile => {
+      const inode = this.#file(request);
+      if (mode === 'direct' && this.#options.direct === 'none') throw failed(request, 'UNSUPPORTED', 'EINVAL');
+      return new SimulatedFile(this.#access, path, inode, mode);
+    };
+    return this.#later(request, { finish });
+  }
+
+  pages(bytes: number): Uint8Array {
+    return new Uint8Array(bytes);
   }
 
   create(path: string): Promise<DiskFile> {
@@ -304,12 +314,13 @@ export class SimulatedDisk implements Disk {
 
   #fate(request: Request): DiskFate {
     this.#medium.operations += 1;
-    const { action, path, bytes = 0, offset = 0 } = request;
-    return this.onOperation?.({ number: this.#medium.operations, action, path, bytes, offset });
+    const { action, path, bytes = 0, offset = 0, direct = false } = request;
+    return this.onOperation?.({ number: this.#medium.operations, action, path, bytes, offset, direct });
   }
 
   async #pause(): Promise<void> {
-    const { clock, latencyMs = 0 } = this.#options;
+    const { clock } = this.#options;
+    const latencyMs = this.#options.latencyMs?.() ?? 0;
     const turns = this.#random.below(4);
     if (clock === undefined) for (let i = 0; i < turns; i++) await Promise.resolve();
     else if (latencyMs > 0) {
@@ -341,6 +352,7 @@ export class SimulatedDisk implements Disk {
     draw: (limit) => this.#random.below(limit),
     betray: (inode, mark) => inode.betray(mark, this.#random),
     free: () => this.#free(),
+    takesDirect: () => this.#options.direct !== 'refused',
     later: (request, step, troubled) => this.#later(request, step, troubled),
     now: (request, step, troubled) => {
       if (!this.#running) throw new MachineStopped();

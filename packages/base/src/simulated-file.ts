@@ -1,9 +1,9 @@
 import { assert } from './assert.ts';
-import type { Disk, DiskFile } from './disk.ts';
+import { type Disk, type DiskFile, type OpenMode, PAGE_BYTES } from './disk.ts';
 import { type ErrorCode, WebdfsError } from './errors.ts';
 import type { SimulatedInode } from './simulated-inode.ts';
 
-export type DiskAction = keyof Disk | Exclude<keyof DiskFile, 'path'>;
+export type DiskAction = Exclude<keyof Disk, 'pages'> | Exclude<keyof DiskFile, 'path'>;
 
 /** One request to the disk, as `onOperation` sees it before anything has happened. */
 export interface DiskOperation {
@@ -14,6 +14,8 @@ export interface DiskOperation {
   /** What a write wants to write, and where; 0 for the others. */
   readonly bytes: number;
   readonly offset: number;
+  /** A write past the cache. */
+  readonly direct: boolean;
 }
 
 /**
@@ -45,6 +47,7 @@ export interface Request {
   readonly path: string;
   readonly bytes?: number;
   readonly offset?: number;
+  readonly direct?: boolean;
 }
 
 export function failed(request: Request, code: ErrorCode, why: string): WebdfsError {
@@ -60,6 +63,8 @@ export interface FileAccess {
   later<T>(request: Request, step: Step<T>, troubled?: (fate: DiskFate) => T): Promise<T>;
   now<T>(request: Request, step: Step<T>, troubled?: (fate: DiskFate) => T): T;
   free(): number;
+  /** Whether direct writes work, of a file that was opened for them. */
+  takesDirect(): boolean;
 }
 
 /** An open file of a simulated disk. */
@@ -67,9 +72,9 @@ export class SimulatedFile implements DiskFile {
   readonly path: string;
   readonly #machine: FileAccess;
   readonly #inode: SimulatedInode;
-  readonly #mode: 'read' | 'write';
+  readonly #mode: OpenMode;
 
-  constructor(machine: FileAccess, path: string, inode: SimulatedInode, mode: 'read' | 'write') {
+  constructor(machine: FileAccess, path: string, inode: SimulatedInode, mode: OpenMode) {
     this.path = path;
     this.#machine = machine;
     this.#inode = inode;
@@ -77,9 +82,10 @@ export class SimulatedFile implements DiskFile {
   }
 
   #writing(buffers: readonly Uint8Array[], offset: number): [Request, Step<number>, (fate: DiskFate) => number] {
-    assert(this.#mode === 'write', `${this.path} is open for writing`);
+    assert(this.#mode !== 'read', `${this.path} is open for writing`);
+    if (this.#mode === 'direct') checkPages(buffers, offset);
     const bytes = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
-    const request: Request = { action: 'writev', path: this.path, bytes, offset };
+    const request: Request = { action: 'writev', path: this.path, bytes, offset, direct: this.#mode === 'direct' };
     const put = (count: number): number => {
       let done = 0;
       for (const buffer of buffers) {
@@ -90,6 +96,7 @@ export class SimulatedFile implements DiskFile {
       return done;
     };
     const finish = (): number => {
+      if (request.direct === true && !this.#machine.takesDirect()) throw failed(request, 'UNSUPPORTED', 'EINVAL');
       const growth = Math.max(0, offset + bytes - this.#inode.size);
       const fits = bytes - Math.max(0, growth - this.#machine.free());
       if (fits <= 0 && bytes > 0) throw failed(request, 'DISK_FULL', 'ENOSPC');
@@ -154,5 +161,14 @@ export class SimulatedFile implements DiskFile {
 
   close(): Promise<void> {
     return this.#machine.later({ action: 'close', path: this.path }, { finish: () => undefined });
+  }
+}
+
+/** What systems ask of direct writes; an address is known as far as its memory begins on a page. */
+function checkPages(buffers: readonly Uint8Array[], offset: number): void {
+  assert(offset % PAGE_BYTES === 0, 'a direct write begins on a page border');
+  for (const { byteOffset, length } of buffers) {
+    assert(byteOffset % PAGE_BYTES === 0, 'a direct write comes from a page border');
+    assert(length % PAGE_BYTES === 0, 'a direct write is made of pages');
   }
 }

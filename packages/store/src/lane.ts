@@ -1,25 +1,14 @@
 import { codeOf, type Clock, type DiskFile, messageOf, type Log, sleep, type Timer, WebdfsError } from '@webdfs/base';
 import { KIND } from './entry.ts';
-import { stampHead, writeHead } from './entry-format.ts';
-import {
-  MAX_BATCH_BYTES,
-  MAX_BATCH_ENTRIES,
-  MAX_COPIED_BODY_BYTES,
-  MAX_QUEUE_BYTES,
-  MAX_QUEUE_ENTRIES,
-  MAX_SYNC_WRITE_BYTES,
-} from './limits.ts';
+import { LaneWriter } from './lane-writer.ts';
+import { MAX_BATCH_BYTES, MAX_BATCH_ENTRIES, MAX_QUEUE_BYTES, MAX_QUEUE_ENTRIES } from './limits.ts';
 import { type Logged, syncMark } from './logged.ts';
 import type { Residency } from './residency.ts';
 import type { LaneNumber } from './volume-format.ts';
 import type { Volume, VolumeTable } from './volume-table.ts';
 
-/** A write on this thread that took longer was throttled by the system: the pool writes for a while. */
-const SLOW_WRITE_MS = 5;
-const POOL_FOR_MS = 1_000;
 /** An idle lane proves its last commit after so long. */
 const IDLE_PROOF_MS = 1_000;
-const ARENA_BYTES = 1024 * 1024;
 const RECENT_COMMITS = 256;
 /** How long a full disk is given before the seal of a broken volume is tried again. */
 const SEAL_AGAIN_MS = 1_000;
@@ -50,6 +39,7 @@ export interface LaneOptions {
  */
 export class Lane {
   readonly #options: LaneOptions;
+  readonly #writer: LaneWriter;
   #queue: Logged[] = [];
   #queueBytes = 0;
   /** Callers beyond the queue's bounds, in order. */
@@ -64,8 +54,6 @@ export class Lane {
   #running: Promise<void> | undefined;
   #failure: WebdfsError | undefined;
   #closing = false;
-  #arena = Buffer.from(new ArrayBuffer(ARENA_BYTES));
-  #poolUntilMs = -1;
   #idle: Timer | undefined;
   #lastSyncMs = -1;
   readonly #recent: number[] = [];
@@ -73,6 +61,7 @@ export class Lane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
+    this.#writer = new LaneWriter(options);
   }
 
   /** The volume that is being written, if any. */
@@ -185,7 +174,7 @@ export class Lane {
     const start = this.#position;
     let end: number;
     try {
-      end = await this.#write(file, volume, entries);
+      end = await this.#writer.write(volume, entries, start);
     } catch (error) {
       this.#volume = undefined;
       this.#broken = volume;
@@ -208,7 +197,8 @@ export class Lane {
     }
     volume.reached(end);
     volumes.touch(volume);
-    residency.touch(volume.id, start, end - start);
+    // what was written directly is not in the cache
+    if (volume.direct === undefined) residency.touch(volume.id, start, end - start);
     this.#count(entries, end - start, now - written, now - began);
     this.#handOver(entries);
     this.#proveWhenIdle(entries);
@@ -221,63 +211,6 @@ export class Lane {
       const failure = this.#die(error);
       for (const entry of entries) entry.answer?.failed(failure);
       throw failure;
-    }
-  }
-
-  /** Places the entries, completes their heads and writes them; returns where they end. */
-  async #write(file: DiskFile, volume: Volume, entries: readonly Logged[]): Promise<number> {
-    const buffers: Uint8Array[] = [];
-    const arena = this.#room(entries);
-    const { salt, id, durable } = volume;
-    let place = this.#position;
-    let at = 0;
-    let runFrom = 0;
-    for (const entry of entries) {
-      entry.volume = id;
-      entry.place = place;
-      const { key, meta, sums, body, headBytes, bodyBytes } = entry;
-      writeHead(arena, at, entry, { key, meta, sums, bodyBytes });
-      stampHead(arena, at, headBytes, { salt, volume: id, place, durable });
-      at += headBytes;
-      if (bodyBytes > MAX_COPIED_BODY_BYTES) {
-        buffers.push(arena.subarray(runFrom, at), body);
-        runFrom = at;
-      } else {
-        arena.set(body, at);
-        at += bodyBytes;
-      }
-      const padding = entry.entryBytes - headBytes - bodyBytes;
-      arena.fill(0, at, at + padding);
-      at += padding;
-      place += entry.entryBytes;
-    }
-    if (at > runFrom) buffers.push(arena.subarray(runFrom, at));
-    await this.#writeAll(file, buffers, this.#position, place - this.#position);
-    return place;
-  }
-
-  /** The buffer that heads and small bodies of a commit are laid out in; one commit at a time uses it. */
-  #room(entries: readonly Logged[]): Buffer {
-    let needed = 0;
-    for (const entry of entries) {
-      needed += entry.bodyBytes > MAX_COPIED_BODY_BYTES ? entry.headBytes + 8 : entry.entryBytes;
-    }
-    if (needed > this.#arena.length) this.#arena = Buffer.from(new ArrayBuffer(needed));
-    return this.#arena;
-  }
-
-  async #writeAll(file: DiskFile, buffers: Uint8Array[], offset: number, total: number): Promise<void> {
-    const { clock } = this.#options;
-    let left = buffers;
-    let done = 0;
-    while (done < total) {
-      const began = clock.monotonic();
-      const onThread = total <= MAX_SYNC_WRITE_BYTES && began >= this.#poolUntilMs;
-      const count = onThread ? file.writevSync(left, offset + done) : await file.writev(left, offset + done);
-      if (onThread && clock.monotonic() - began > SLOW_WRITE_MS) this.#poolUntilMs = began + POOL_FOR_MS;
-      if (count === 0) throw new WebdfsError('DISK_FULL', `write ${file.path}: nothing was written`);
-      done += count;
-      if (done < total) left = withoutFirst(left, count);
     }
   }
 
@@ -372,17 +305,4 @@ export class Lane {
       this.push(syncMark(clock.now()));
     });
   }
-}
-
-function withoutFirst(buffers: readonly Uint8Array[], count: number): Uint8Array[] {
-  let skip = count;
-  const left: Uint8Array[] = [];
-  for (const buffer of buffers) {
-    if (skip >= buffer.length) skip -= buffer.length;
-    else {
-      left.push(skip > 0 ? buffer.subarray(skip) : buffer);
-      skip = 0;
-    }
-  }
-  return left;
 }

@@ -1,6 +1,17 @@
-import { type Ballot, EMPTY, type GroupId, type GroupKey, type PolicyId, type Sequence } from '@webdfs/base';
+import {
+  assert,
+  type Ballot,
+  EMPTY,
+  type GroupId,
+  type GroupKey,
+  PAGE_BYTES,
+  type PolicyId,
+  type Sequence,
+} from '@webdfs/base';
 import { FLAG, KIND, type LogEntry, type LogKind, REQUEST_ID_BYTES } from './entry.ts';
 import { align8, type EntryFields, type EntryHead, headBytesOf, STORED_FLAG, ungrouped } from './entry-format.ts';
+
+const ZEROS = new Uint8Array(PAGE_BYTES);
 
 /** Fates of an entry that was handed to a lane. */
 export interface LaneAnswer {
@@ -29,10 +40,10 @@ export class Logged implements EntryFields {
   readonly hashHigh: number;
   readonly hashLow: number;
   readonly key: Uint8Array;
-  readonly meta: Uint8Array;
-  readonly headBytes: number;
+  meta: Uint8Array;
+  headBytes: number;
   readonly bodyBytes: number;
-  readonly entryBytes: number;
+  entryBytes: number;
   /** Emptied for records once they are durable: only blocks and notes are applied from their bodies. */
   body: Uint8Array;
   sums: Uint32Array;
@@ -51,6 +62,8 @@ export class Logged implements EntryFields {
   queued = false;
   /** The body on disk does not fit its sums. */
   damaged = false;
+  /** The body lies in pages that a direct write may come from. */
+  paged = false;
   answer: LaneAnswer | undefined;
   /** Settles as the author's promise does; a repeat of the entry is given the same. */
   done: Promise<void> | undefined;
@@ -80,6 +93,14 @@ export class Logged implements EntryFields {
     this.bodyBytes = parts.bodyBytes ?? parts.body.length;
     this.headBytes = headBytesOf(parts.key.length, parts.meta.length, this.bodyBytes);
     this.entryBytes = this.headBytes + align8(this.bodyBytes);
+  }
+
+  /** Gives an entry without meta so many zeros for one (a multiple of 8): what they are good for is where its body begins. */
+  pad(count: number): void {
+    assert(this.meta.length === 0 && count % 8 === 0 && count < ZEROS.length, 'an entry is padded once');
+    this.meta = ZEROS.subarray(0, count);
+    this.headBytes += count;
+    this.entryBytes += count;
   }
 }
 

@@ -144,7 +144,7 @@ function makeStore(place: Place, core: Core, scannedAtStart: number, release: ()
       clock,
       random,
       bulk: lanes.bulk,
-      budget: new StagingBudget(tuning.stagingBytes),
+      budget: new StagingBudget((bytes) => disk.pages(bytes), tuning.stagingBytes),
       checkSpace: () => checkSpace(space),
     },
   });

@@ -53,7 +53,7 @@ test('many streams share one budget: pieces get shorter, memory does not grow', 
 });
 
 test('the budget gives smaller buffers the more streams there are, and never more than it has', () => {
-  const budget = new StagingBudget(2 * MIB);
+  const budget = new StagingBudget((bytes) => new Uint8Array(bytes), 2 * MIB);
   budget.open();
   assert.equal(budget.take()?.length, MIB);
   for (let i = 0; i < 100; i++) budget.open();

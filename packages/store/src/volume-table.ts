@@ -1,9 +1,18 @@
-import { assert, type Clock, type Disk, type DiskFile, type Random, WebdfsError, writeFully } from '@webdfs/base';
+import {
+  assert,
+  type Clock,
+  codeOf,
+  type Disk,
+  type DiskFile,
+  type Random,
+  WebdfsError,
+  writeFully,
+} from '@webdfs/base';
 import { packSeal, SEAL_BYTES } from './entry-format.ts';
 import { MAX_OPEN_VOLUMES } from './limits.ts';
 import type { Logged } from './logged.ts';
 import type { VolumeState, VolumeValue } from './state-rows.ts';
-import { type LaneNumber, packVolumeHead, VOLUME_HEAD_BYTES, volumeFileName } from './volume-format.ts';
+import { LANE, type LaneNumber, packVolumeHead, VOLUME_HEAD_BYTES, volumeFileName } from './volume-format.ts';
 
 /** One volume file: its facts (the `v` row), its descriptor, and who reads it. */
 export class Volume {
@@ -25,6 +34,8 @@ export class Volume {
   readonly unsettled: Logged[] = [];
   #reached = VOLUME_HEAD_BYTES;
   file: DiskFile | undefined;
+  /** The same file once more, for direct writes, while a lane of blocks writes it and the file system takes them. */
+  direct: DiskFile | undefined;
   opening: Promise<DiskFile> | undefined;
   references = 0;
   onFree: (() => void) | undefined;
@@ -42,6 +53,12 @@ export class Volume {
     while (count < this.unsettled.length && this.unsettled[count]!.settled) count++;
     if (count > 0) this.unsettled.splice(0, count);
     return this.unsettled[0]?.place ?? this.#reached;
+  }
+
+  async closeDirect(): Promise<void> {
+    const direct = this.direct;
+    this.direct = undefined;
+    await direct?.close();
   }
 
   /** All durable bytes below `place` are in `unsettled` or settled. */
@@ -172,10 +189,12 @@ export class VolumeTable {
     const salt = new DataView(this.#random.bytes(4).buffer).getUint32(0);
     const head = packVolumeHead({ lane, volume: id, salt, storeId: this.#storeId, madeAtMs: this.#clock.now() });
     const file = await this.#disk.create(path);
+    let direct: DiskFile | undefined;
     try {
       await writeFully(file, [head], 0);
       await file.sync();
       await this.#disk.syncFolder(this.folder);
+      if (lane === LANE.BULK) direct = await this.#openDirect(path);
     } catch (error) {
       await file.close();
       await this.#disk.unlink(path);
@@ -183,10 +202,25 @@ export class VolumeTable {
     }
     const volume = new Volume({ id, lane, salt, path });
     volume.file = file;
+    volume.direct = direct;
     volume.references = 1;
     this.#open.add(volume);
     this.add(volume);
     return volume;
+  }
+
+  async #openDirect(path: string): Promise<DiskFile | undefined> {
+    try {
+      return await this.#disk.open(path, 'direct');
+    } catch (error) {
+      if (codeOf(error) !== 'UNSUPPORTED') throw error;
+      return undefined;
+    }
+  }
+
+  /** Memory that direct writes may come from. */
+  pages(bytes: number): Uint8Array {
+    return this.#disk.pages(bytes);
   }
 
   /** A reference and the open file, if that needs no waiting. */
@@ -239,6 +273,7 @@ export class VolumeTable {
     const file = volume.file;
     volume.file = undefined;
     this.#open.delete(volume);
+    await volume.closeDirect();
     await file?.close();
   }
 
@@ -247,6 +282,7 @@ export class VolumeTable {
    * the end of the file, whatever lies between.
    */
   async seal(volume: Volume, end: number): Promise<void> {
+    await volume.closeDirect();
     const file = await this.acquire(volume);
     try {
       const size = await file.size();

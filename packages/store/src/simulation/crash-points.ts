@@ -16,6 +16,7 @@ interface Moment {
   readonly head: boolean;
   readonly seal: boolean;
   readonly mark: boolean;
+  readonly direct: boolean;
   /** A volume was unlinked, and how far that got. */
   readonly unlinked: 'no' | 'yes' | 'synced';
   readonly compacting: boolean;
@@ -32,6 +33,7 @@ const SEEN = {
   'C2 head synced, folder not': (at: Moment) =>
     isLife(at) && at.file === 'volumes' && at.action === 'syncFolder' && at.unlinked !== 'yes',
   'C3 inside a write of a commit': (at: Moment) => isLife(at) && isCommit(at) && at.action === 'writev',
+  'C3 inside a direct write of a commit': (at: Moment) => isLife(at) && isCommit(at) && at.direct,
   'C4 C5 before or after a sync of a commit, before its answer': (at: Moment) =>
     isLife(at) && isCommit(at) && at.action === 'datasync',
   'C6 answered, not in an index batch': (at: Moment) => isLife(at) && at.file === 'index' && at.action === 'writev',
@@ -150,7 +152,7 @@ export class CrashPoints {
     for (const [point, isHere] of Object.entries(SEEN)) if (isHere(moment)) this.reached(point as CrashPoint);
   }
 
-  #momentOf({ action, path, bytes, offset }: DiskOperation): Moment {
+  #momentOf({ action, path, bytes, offset, direct }: DiskOperation): Moment {
     const isWrite = action === 'writev';
     return {
       phase: this.#phase,
@@ -162,6 +164,7 @@ export class CrashPoints {
       seal: isWrite && bytes === SEAL_BYTES,
       mark: isWrite ? bytes === SYNC_MARK_BYTES : action === 'datasync' && this.#marked,
       unlinked: this.#unlinked,
+      direct,
       compacting: this.compacting > 0,
     };
   }

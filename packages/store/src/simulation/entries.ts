@@ -1,4 +1,13 @@
-import { CHUNK_BYTES, chunkSums, EMPTY, type GroupKey, type SeededRandom, utf8, Writer } from '@webdfs/base';
+import {
+  CHUNK_BYTES,
+  chunkSums,
+  EMPTY,
+  type GroupKey,
+  PAGE_BYTES,
+  type SeededRandom,
+  utf8,
+  Writer,
+} from '@webdfs/base';
 import { BLOCK_ID_BYTES, FLAG, KIND, type LogEntry, REQUEST_ID_BYTES, SUMMARY_BYTES } from '../entry.ts';
 
 /** Few names, so that histories meet themselves. */
@@ -130,10 +139,11 @@ export function aBlockId(random: SeededRandom): Uint8Array {
   return random.bytes(BLOCK_ID_BYTES);
 }
 
-/** Mostly small; now and then more than one piece of 64 KiB. */
+/** Mostly small; now and then written directly, or more than one piece of 64 KiB. */
 export function aBlockSize(random: SeededRandom): number {
   const kind = random.below(12);
   if (kind === 0) return 0;
+  if (kind > 6 && kind < 10) return 4 * PAGE_BYTES + random.below(3 * PAGE_BYTES);
   return kind < 10 ? 1 + random.below(5000) : CHUNK_BYTES + random.below(2 * CHUNK_BYTES);
 }
 

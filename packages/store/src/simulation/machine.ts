@@ -62,7 +62,8 @@ export class Machine {
     this.#maxVolumeBytes = 6_000 + random.below(12_000);
     // large enough for a ballast of 1 MiB now and then
     this.#reserveBytes = random.below(8) === 0 ? 2 * 1024 * 1024 : 20_000;
-    this.disk = new SimulatedDisk({ seed: random.uint32(), clock: this.clock });
+    const direct = (['none', 'refused'] as const)[random.below(8)] ?? 'work';
+    this.disk = new SimulatedDisk({ seed: random.uint32(), clock: this.clock, direct });
   }
 
   async format(): Promise<void> {
