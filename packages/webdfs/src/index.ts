@@ -15,6 +15,7 @@ export { CHANGE_HELP, parseChange } from './change-words.ts';
 export { type Credentials, credentialsFrom, readSecrets } from './credentials.ts';
 export { deriveSigningKey, pathOf, queryOf, signRequest } from '@webdfs/gateway';
 export { formatSurvey, parseSurvey, surveyFolder } from './folder-survey.ts';
+export type { GroupsReport, StuckGroup } from './group-report.ts';
 export { initCluster, type InitOptions } from './init-cluster.ts';
 export { type JoinOptions, type RunningMember, startJoined } from './joined.ts';
 export { startJoinedNode } from './joined-node.ts';
