@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<readonly Command[]>>> = {
   check: async () => [(await import('./commands/check.ts')).check],
   bench: async () => (await import('./commands/bench.ts')).benchmarks,
   cluster: async () => (await import('./commands/cluster.ts')).clusterCommands,
+  group: async () => (await import('./commands/group.ts')).groupCommands,
   node: async () => [(await import('./commands/node.ts')).node],
   'node-process': async () => [(await import('./commands/node-process.ts')).nodeProcess],
 };
