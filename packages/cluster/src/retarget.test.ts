@@ -114,3 +114,19 @@ test('a node that holds a group belongs to the cluster, though the target that b
   assert.ok(map.transact(proposeAbort(map.snapshot)));
   assert.deepEqual(map.snapshot.nodes(), [1, 2, 3, 4]);
 });
+
+test('a node that still runs after its target was given up keeps its folder when it is wanted again', () => {
+  const map = aMap({ nodes: 3, groupBits: 6 });
+  const target = grown(map.snapshot.map.settled, 1);
+  assert.ok(map.transact(proposeTarget(map.snapshot, target)));
+  map.live(asNodeId(4));
+  assert.ok(map.transact(proposeAbort(map.snapshot)));
+  assert.deepEqual(map.snapshot.nodes(), [1, 2, 3]);
+  assert.deepEqual(newNodesOf(map.snapshot, target), []);
+  const folder = { storeId: 'aa', joining: { labels: {}, weight: 1 }, revision: 9 };
+  assert.throws(
+    () => proposeTarget(map.snapshot, target, { folders: [folder] }),
+    (error) => codeOf(error) === 'INVALID',
+  );
+  assert.ok(map.transact(proposeTarget(map.snapshot, target)));
+});

@@ -60,11 +60,14 @@ function idsOf({ subclusters }: Topology): NodeId[] {
   return subclusters.flatMap(({ nodes }) => nodes.map(({ id }) => asNodeId(id)));
 }
 
-/** Nodes of `target` that the map does not have yet, ascending. */
+/**
+ * Nodes of `target` that the map does not have yet, ascending. One that runs is none of them: it has a folder still, though the
+ * target that brought it was given up, and another folder under its id could never start.
+ */
 export function newNodesOf(view: MapView, target: Topology): NodeId[] {
   const known = new Set(view.nodes());
   return idsOf(target)
-    .filter((node) => !known.has(node))
+    .filter((node) => !known.has(node) && view.live(node) === undefined)
     .toSorted((a, b) => a - b);
 }
 
@@ -105,7 +108,7 @@ export function proposeTarget(
   if (errors.length > 0) throw new WebdfsError('INVALID', `there can be no such cluster: ${errors.join('; ')}`);
   const added = newNodesOf(view, target);
   if (folders.length > added.length) {
-    throw new WebdfsError('INVALID', `${folders.length} folders for ${added.length} new nodes`);
+    throw new WebdfsError('INVALID', `${folders.length} folders for ${added.length} new nodes that do not run yet`);
   }
   const places = folders.map((folder, i) => ({ folder, node: added[i]! }));
   return {
