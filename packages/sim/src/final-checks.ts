@@ -1,4 +1,5 @@
 import { type GroupKey, toHex, utf8 } from '@webdfs/base';
+import { atGoal } from '@webdfs/cluster';
 import { KEYS, SimulatedClient, Violation, BUCKET } from './simulated-client.ts';
 import type { Invariants } from './invariants.ts';
 import type { Life, SimulatedMachine } from './machine.ts';
@@ -14,15 +15,40 @@ function everyLife(cluster: SimulatedCluster): Life[] {
   return cluster.machines.flatMap(({ life }) => (life === undefined ? [] : [life]));
 }
 
-/** Whether every group has all its members, none of them marked, and is served. */
-function isWhole(cluster: SimulatedCluster): boolean {
-  if (everyLife(cluster).length < cluster.machines.length || !cluster.allServed) return false;
-  for (const key of cluster.groups()) if (cluster.view.group(key).health !== 'whole') return false;
-  return true;
+/** What a cluster lacks that is whole: no change is under way, every group is where it should be, in sync, and served. */
+function lackOf(cluster: SimulatedCluster): string | undefined {
+  const { view } = cluster;
+  for (const { number, life } of cluster.machines) if (life === undefined) return `machine ${number} does not serve`;
+  for (const { node } of cluster.machines) if (!view.nodes().includes(node)) return `node ${node} has no place`;
+  for (const key of cluster.groups()) {
+    const group = view.group(key);
+    const { health, members, inSync, goal } = group;
+    if (health !== 'whole' || !atGoal(group)) {
+      return `group ${key.group} is ${health}: ${members.join()}, in sync ${inSync.join()}, goal ${goal.join()}`;
+    }
+  }
+  if (view.map.target !== undefined) return 'the target is not settled';
+  return cluster.allServed ? undefined : 'some group is not served';
+}
+
+async function untilWhole(cluster: SimulatedCluster): Promise<void> {
+  const isWhole = (): boolean => lackOf(cluster) === undefined;
+  await cluster.until('the cluster is whole:', isWhole, CONVERGE_MS, () => lackOf(cluster) ?? '');
+}
+
+/** J6: what a node holds of groups that it is no member of. */
+function leftovers(cluster: SimulatedCluster): GroupKey[] {
+  return cluster.machines.flatMap(({ node, life }) => {
+    const { store } = life!.storage;
+    const isLeft = (key: GroupKey): boolean => {
+      return store.log(key).mark !== undefined && !cluster.view.group(key).inSync.includes(node);
+    };
+    return store.groups().filter(isLeft);
+  });
 }
 
 function membersAgree(cluster: SimulatedCluster, key: GroupKey): boolean {
-  const logs = cluster.view.group(key).inSync.map((node) => cluster.machine(node).life!.storage.store.log(key));
+  const logs = cluster.view.group(key).inSync.map((node) => cluster.machine(node)!.life!.storage.store.log(key));
   const [first] = logs;
   return logs.every(
     ({ commit, last, digest, objects }) =>
@@ -49,7 +75,7 @@ async function countBlocks(cluster: SimulatedCluster): Promise<number> {
   let count = 0;
   for (const key of cluster.groups()) {
     const { primary } = cluster.view.group(key);
-    const { rows } = await cluster.machine(primary!).life!.storage.store.walkBlocks(key, undefined, MAX_ROWS);
+    const { rows } = await cluster.machine(primary!)!.life!.storage.store.walkBlocks(key, undefined, MAX_ROWS);
     count += rows.length;
   }
   return count;
@@ -96,7 +122,7 @@ export interface FinalSeams {
  * @throws Violation
  */
 export async function readFinally({ cluster, client }: FinalSeams): Promise<void> {
-  await cluster.until('every group is whole and served', () => isWhole(cluster), CONVERGE_MS);
+  await untilWhole(cluster);
   cluster.tell('final: whole');
   for (const life of everyLife(cluster)) {
     for (const key of KEYS) await cluster.during(client.read(life, key, false));
@@ -117,9 +143,10 @@ export async function checkFinally({ cluster, invariants, blockBytes }: FinalSea
   for (const key of cluster.groups()) {
     for (const node of cluster.view.group(key).inSync) {
       // what was turned over behind its back is found when it is read or scrubbed
-      if (!invariants.harmed.has(node)) await cluster.during(checkCopies(cluster, cluster.machine(node), key));
+      if (!invariants.harmed.has(node)) await cluster.during(checkCopies(cluster, cluster.machine(node)!, key));
     }
   }
+  await cluster.until('nobody holds what it left', () => leftovers(cluster).length === 0, CONVERGE_MS);
   cluster.tell('final: copies are good');
   // what was made by a clock that was ahead becomes old when the others have come there
   const farthest = Math.max(...cluster.machines.map(({ clock }) => clock.farthest));
@@ -129,13 +156,13 @@ export async function checkFinally({ cluster, invariants, blockBytes }: FinalSea
 }
 
 async function checkGarbage(cluster: SimulatedCluster, blockBytes: number): Promise<void> {
-  await cluster.until('every group is served', () => isWhole(cluster), CONVERGE_MS);
+  await untilWhole(cluster);
   const named = await cluster.during(countNamed(cluster, blockBytes));
   const until = cluster.time.now + COLLECT_MS;
   let blocks = Infinity;
   while (blocks > named && cluster.time.now < until) {
     await cluster.pass(2_000);
-    await cluster.until('every group is still whole', () => isWhole(cluster), CONVERGE_MS);
+    await untilWhole(cluster);
     blocks = await cluster.during(countBlocks(cluster));
   }
   if (blocks !== named) throw new Violation(`${blocks} blocks are kept, objects are made of ${named}`);

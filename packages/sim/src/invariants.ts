@@ -1,5 +1,5 @@
 import { type Ballot, type GroupKey, groupNumber, type NodeId } from '@webdfs/base';
-import type { MapSnapshot } from '@webdfs/cluster';
+import type { GroupView, MapSnapshot } from '@webdfs/cluster';
 import type { SimulatedCluster } from './simulated-cluster.ts';
 import { Violation } from './simulated-client.ts';
 
@@ -17,13 +17,18 @@ export class Invariants {
   readonly #meanings = new Map<string, string>();
   /** The highest commit point that a serving primary showed, by group. */
   readonly #committed = new Map<number, number>();
+  /** Each group as the map before showed it. */
+  readonly #before = new Map<number, GroupView>();
+  readonly #isCalm: boolean;
   /** Nodes whose disks are harmed behind their back: they may lack what they had. */
   readonly harmed = new Set<NodeId>();
   #lastLook = 0;
   looks = 0;
 
-  constructor(cluster: SimulatedCluster) {
+  /** @param isCalm  no member is ever dropped, as nothing befalls one */
+  constructor(cluster: SimulatedCluster, { isCalm }: { readonly isCalm: boolean }) {
     this.#cluster = cluster;
+    this.#isCalm = isCalm;
     this.#onMap(cluster.view);
     cluster.onMapChange((view) => this.#onMap(view));
   }
@@ -43,9 +48,12 @@ export class Invariants {
   /** S1: ballots never go back, and one ballot means one thing. */
   #onMap(view: MapSnapshot): void {
     for (const key of this.#cluster.groups()) {
-      const { ballot, inSync, primary } = view.group(key);
-      if (primary === undefined) continue;
       const number = groupNumber(key);
+      const group = view.group(key);
+      this.#copiesStay(key, this.#before.get(number), group);
+      this.#before.set(number, group);
+      const { ballot, inSync, primary } = group;
+      if (primary === undefined) continue;
       const before = this.#ballots.get(number) ?? 0;
       if (ballot < before) {
         this.#cluster.broken(new Violation(`S1: ballot of group ${key.group} went from ${before} to ${ballot}`));
@@ -59,6 +67,23 @@ export class Invariants {
       }
       this.#meanings.set(name, known);
     }
+  }
+
+  /**
+   * S7: a change of members that adds or reorders some never leaves fewer copies than there were and should be; a member
+   * alone is taken off by a drop only, which leaves `minCopies`, and only where something befell it.
+   */
+  #copiesStay(key: GroupKey, before: GroupView | undefined, after: GroupView): void {
+    if (before === undefined) return;
+    const floor = Math.min(before.inSync.length, after.copies);
+    if (after.inSync.length >= floor) return;
+    // a mark takes a member away without any change of members
+    if (before.configRevision === after.configRevision && !this.#isCalm) return;
+    const kept = before.inSync.filter((node) => after.members.includes(node));
+    const isDrop = after.members.length === kept.length && before.inSync.length === kept.length + 1;
+    if (isDrop && kept.length >= after.minCopies && !this.#isCalm) return;
+    const change = `${before.inSync.join()} became ${after.inSync.join()} (${after.members.join()})`;
+    this.#cluster.broken(new Violation(`S7: group ${key.group} has fewer copies: ${change}`));
   }
 
   /** S2 with L7: of all nodes at most one would answer for a group now. */
@@ -79,7 +104,7 @@ export class Invariants {
     const { inSync, eligible } = this.#cluster.view.group(key);
     const committed = this.#committed.get(groupNumber(key)) ?? 0;
     for (const node of [...inSync, ...eligible]) {
-      const { life } = this.#cluster.machine(node);
+      const life = this.#cluster.machine(node)?.life;
       if (life === undefined || this.harmed.has(node)) continue;
       const { last } = life.storage.store.log(key);
       if (last < committed) {

@@ -1,4 +1,14 @@
-import { assert, type Clock, messageOf, makeLog, type NodeId, SeededRandom, silentLog, type Log } from '@webdfs/base';
+import {
+  assert,
+  type Clock,
+  type Log,
+  makeLog,
+  messageOf,
+  type NodeId,
+  SeededRandom,
+  silentLog,
+  toHex,
+} from '@webdfs/base';
 import { type Crash, type DiskFate, type DiskOperation, SimulatedDisk } from '@webdfs/base/testing';
 import { type Groups, GroupRouter, ObjectLayer } from '@webdfs/client';
 import {
@@ -7,6 +17,7 @@ import {
   type MapStore,
   type MemoryMapStore,
   type ProcessMark,
+  takePlace,
 } from '@webdfs/cluster';
 import { announceBucket, BUCKET_CHANGED, decodeBucketChanged, StorageNode } from '@webdfs/server';
 import { MemoryLock, SortedIndexHouse } from '@webdfs/store';
@@ -17,6 +28,12 @@ import type { Scale } from './scale.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 
 const FOLDER = '/data/node';
+/** The cluster's name. */
+export const CLUSTER = 'simulated';
+
+/** What an operation of a disk takes, and a way to or from the map store, at most, where all is well. */
+export const DISK_MS = 1;
+export const MAP_MS = 2;
 
 /** One process on a machine: a node of the cluster with its gateway's object layer. */
 export interface Life {
@@ -33,6 +50,8 @@ interface Process {
   readonly number: number;
   readonly clock: Clock & { end(): void };
   readonly ended: PromiseWithResolvers<void>;
+  /** Ends what waits for a place in the cluster. */
+  readonly gone: AbortController;
   over: boolean;
   life: Life | undefined;
 }
@@ -53,34 +72,60 @@ export interface MachineSeams {
   readonly fate?: (operation: DiskOperation) => DiskFate;
 }
 
-/** One machine of the cluster: clock, disk, a road to the map store, and a process of the real server while one runs. */
+/**
+ * One machine: clock, disk, a road to the map store, and a process of the real server while one runs. It plays the node
+ * whose place it has; a spare one has none until an operator gives its folder one.
+ */
 export class SimulatedMachine {
-  readonly node: NodeId;
+  /** 1 and up; of no meaning to the cluster. */
+  readonly number: number;
   readonly clock: MachineClock;
-  readonly road: MapRoad = { requestsLost: false, answersLost: false, watchStuck: false, latencyMs: 2 };
+  readonly road: MapRoad = { requestsLost: false, answersLost: false, watchStuck: false, latencyMs: MAP_MS };
+  /** What an operation of the disk takes, at most. */
+  diskMs = DISK_MS;
   disk: SimulatedDisk;
   /** What becomes of disk operations; undefined: they work. */
   fate: ((operation: DiskOperation) => DiskFate) | undefined;
+  /** Whether it is to run: it is switched on again when its process has ended. */
+  isWanted: boolean;
+  #place: NodeId | undefined;
+  /** Under which a spare machine's folder asks for its place. */
+  #storeId: string | undefined;
   readonly #seams: MachineSeams;
   readonly #random: SeededRandom;
   readonly #locks = new MemoryLock();
-  readonly #diskSeed: number;
   #process: Process | undefined;
   #processes = 0;
   #boots = 1;
   #paused = false;
 
-  constructor(node: NodeId, seams: MachineSeams) {
-    this.node = node;
+  constructor(number: number, place: NodeId | undefined, seams: MachineSeams) {
+    this.number = number;
+    this.#place = place;
+    this.isWanted = place !== undefined;
     this.#seams = seams;
     this.#random = new SeededRandom(seams.random.uint32());
-    this.clock = new MachineClock(seams.time, Number(node), this.#random.below(2_000) - 1_000);
-    this.#diskSeed = this.#random.uint32();
-    this.disk = this.#newDisk(this.#diskSeed);
+    this.clock = new MachineClock(seams.time, number, this.#random.below(2_000) - 1_000);
+    this.disk = this.#newDisk(this.#random.uint32());
+  }
+
+  /** The node that it plays. */
+  get node(): NodeId {
+    assert(this.#place !== undefined, 'a machine in the cluster has a place');
+    return this.#place;
+  }
+
+  get isPlaced(): boolean {
+    return this.#place !== undefined;
+  }
+
+  #name(): string {
+    return this.#place === undefined ? `machine ${this.number}` : `node ${this.#place}`;
   }
 
   #newDisk(seed: number): SimulatedDisk {
-    return new SimulatedDisk({ seed, clock: this.clock, latencyMs: 1, totalBytes: this.#seams.scale.diskBytes });
+    const latencyMs = (): number => this.diskMs;
+    return new SimulatedDisk({ seed, clock: this.clock, latencyMs, totalBytes: this.#seams.scale.diskBytes });
   }
 
   /** The process that serves; undefined while none does. */
@@ -106,6 +151,7 @@ export class SimulatedMachine {
       number: this.#processes,
       clock: this.clock.life(),
       ended: Promise.withResolvers<void>(),
+      gone: new AbortController(),
       over: false,
       life: undefined,
     };
@@ -121,7 +167,6 @@ export class SimulatedMachine {
   }
 
   async #begin(process: Process, disk: SimulatedDisk): Promise<void> {
-    const { node } = this;
     const { mapStore, network, parameters, scale } = this.#seams;
     const random = new SeededRandom(this.#random.uint32());
     const { clock } = process;
@@ -130,6 +175,8 @@ export class SimulatedMachine {
     await disk.makeFolder(FOLDER);
     await disk.syncFolder('/data');
     await disk.syncFolder('/');
+    const node = this.#place ?? (await this.#ask(access, process, random));
+    if (process.over) return;
     const storage = await StorageNode.open({
       node,
       folder: FOLDER,
@@ -139,6 +186,7 @@ export class SimulatedMachine {
       port: 0,
       door: '',
       pid: process.number,
+      ...(this.#storeId !== undefined && { storeId: this.#storeId }),
       disk,
       index: new SortedIndexHouse({ disk, random }),
       lock: this.#locks,
@@ -159,6 +207,27 @@ export class SimulatedMachine {
     const objects = this.#openObjects(storage, { clock, random, log });
     process.life = { number: process.number, clock, storage, objects, ended: process.ended.promise };
     this.#seams.tell(`node ${node}: serves, process ${process.number}`);
+  }
+
+  /** As `webdfs node --join` does: the folder waits until an operator has given it a place. */
+  async #ask(store: MapStore, process: Process, random: SeededRandom): Promise<NodeId> {
+    this.#storeId ??= toHex(random.bytes(16));
+    const node = await takePlace({
+      store,
+      name: CLUSTER,
+      storeId: this.#storeId,
+      joining: { labels: {}, weight: 1 },
+      secret: '',
+      clock: process.clock,
+      random,
+      log: this.#log(process),
+      signal: process.gone.signal,
+    });
+    if (!process.over) {
+      this.#place = node;
+      this.#seams.tell(`machine ${this.number} is node ${node} now`);
+    }
+    return node;
   }
 
   #openObjects(storage: StorageNode, seams: { clock: Clock; random: SeededRandom; log: Log }): ObjectLayer {
@@ -184,7 +253,7 @@ export class SimulatedMachine {
       write: (line) => {
         const { time: _, level, event, ...fields } = JSON.parse(line) as Record<string, string>;
         const rest = Object.entries(fields).map(([name, value]) => `${name}=${value}`);
-        if (!process.over) tell(`  node ${this.node} ${level} ${event} ${rest.join(' ')}`);
+        if (!process.over) tell(`  ${this.#name()} ${level} ${event} ${rest.join(' ')}`);
       },
       now: () => 0,
       least: scale.logLevel,
@@ -196,16 +265,16 @@ export class SimulatedMachine {
     if (process.over) return;
     const { tell, broken } = this.#seams;
     if (!isExpected(error)) {
-      tell(`node ${this.node}: broken: ${messageOf(error)}`);
+      tell(`${this.#name()}: broken: ${messageOf(error)}`);
       broken(error);
       return;
     }
-    tell(`node ${this.node}: ends itself: ${messageOf(error)}`);
+    tell(`${this.#name()}: ends itself: ${messageOf(error)}`);
     this.crash('kill');
   }
 
   #mark(process: Process): ProcessMark {
-    return { pid: process.number, start: String(process.number), boot: `machine ${this.node} boot ${this.#boots}` };
+    return { pid: process.number, start: String(process.number), boot: `machine ${this.number} boot ${this.#boots}` };
   }
 
   #runs(mark: ProcessMark): boolean {
@@ -213,7 +282,7 @@ export class SimulatedMachine {
     if (process === undefined) return false;
     const own = this.#mark(process);
     // what another machine's process does cannot be seen from here
-    if (mark.boot !== own.boot) return !mark.boot.startsWith(`machine ${this.node} `);
+    if (mark.boot !== own.boot) return !mark.boot.startsWith(`machine ${this.number} `);
     return mark.pid === own.pid;
   }
 
@@ -227,7 +296,8 @@ export class SimulatedMachine {
     process.over = true;
     process.clock.end();
     process.ended.resolve();
-    this.#seams.network.crash(this.node, { reset: crash === 'kill' });
+    process.gone.abort();
+    if (this.#place !== undefined) this.#seams.network.crash(this.#place, { reset: crash === 'kill' });
     this.disk.onOperation = undefined;
     this.disk = this.disk.crash(crash);
     this.#locks.breakAll();
@@ -252,6 +322,15 @@ export class SimulatedMachine {
     assert(this.#process === undefined, 'a disk is replaced while the machine is off');
     this.disk.stop();
     this.disk = disk;
+    this.#storeId = undefined;
+  }
+
+  /** It is taken out of the cluster that has no place for it any more: with another disk it may come again. */
+  retire(): void {
+    this.crash('kill');
+    this.isWanted = false;
+    this.#place = undefined;
+    this.replaceDisk();
   }
 
   /** What the disk shows now. */

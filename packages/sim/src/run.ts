@@ -8,7 +8,7 @@ import { SCALE } from './scale.ts';
 import { type Mix, SimulatedClient, Violation } from './simulated-client.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
 import { ValueBook } from './value-book.ts';
-import { type Fault, FAULTS, Weather } from './weather.ts';
+import { type Fault, someFaults, Weather } from './weather.ts';
 
 export interface RunOptions {
   readonly seed: number;
@@ -66,18 +66,21 @@ class Transcript {
 /** What one run is like: a seed chooses the number of nodes and clients, what they do, and which faults there are. */
 interface Plan {
   readonly nodes: number;
+  /** Machines that may be added. */
+  readonly spares: number;
   readonly clients: number;
   readonly mix: Mix;
   readonly faults: readonly Fault[];
   readonly everyMs: number;
 }
 
-function planOf(random: SeededRandom, given: readonly Fault[] | undefined): Plan {
+const SPARES = 3;
+
+function planOf(random: SeededRandom, faults: readonly Fault[]): Plan {
   const share = (): number => (random.below(4) === 0 ? 0 : random.fraction());
-  // A few kinds at a time go deeper than all at once. Source: Groce et al., "Swarm Testing", ISSTA 2012.
-  const some = FAULTS.filter(() => random.below(4) === 0);
   return {
     nodes: random.below(4) === 0 ? 4 + random.below(2) : 3,
+    spares: faults.includes('rescale') ? SPARES : 0,
     clients: 2 + random.below(4),
     mix: {
       read: 1,
@@ -90,7 +93,7 @@ function planOf(random: SeededRandom, given: readonly Fault[] | undefined): Plan
       large: random.fraction() * 0.6,
       thinkMs: 20 + random.below(300),
     },
-    faults: given ?? (some.length === 0 ? ['kill', 'power'] : some),
+    faults,
     everyMs: random.below(2) === 0 ? 100 + random.below(600) : 400 + random.below(2_000),
   };
 }
@@ -98,7 +101,7 @@ function planOf(random: SeededRandom, given: readonly Fault[] | undefined): Plan
 /** One cluster, one spell of bad weather, one verdict. Never throws for what the cluster does: that is in the report. */
 export async function runSeed(options: RunOptions): Promise<RunReport> {
   const random = new SeededRandom(options.seed);
-  const plan = planOf(new SeededRandom(random.uint32()), options.faults);
+  const plan = planOf(new SeededRandom(random.uint32()), options.faults ?? someFaults(options.seed));
   const transcript = new Transcript(options.tell);
   const breaking = new SeededRandom(random.uint32());
   const { wrapGroups, fate, badMs = 12_000 } = options;
@@ -106,6 +109,7 @@ export async function runSeed(options: RunOptions): Promise<RunReport> {
   await using cluster = await SimulatedCluster.start({
     seed: random.uint32(),
     nodes: plan.nodes,
+    spares: plan.spares,
     scale: { ...SCALE, logLevel: options.logLevel },
     tell: (line) => transcript.tell(line),
     ...(wrapGroups && { wrapGroups: (groups: Groups) => wrapGroups(groups, breaking) }),
@@ -151,8 +155,9 @@ class Run {
   constructor(cluster: SimulatedCluster, plan: Plan, random: SeededRandom) {
     this.#cluster = cluster;
     this.#history = new HistoryRecorder(() => ++this.#instant);
-    this.#invariants = new Invariants(cluster);
     const { faults, everyMs } = plan;
+    // nothing but the operator takes a member away
+    this.#invariants = new Invariants(cluster, { isCalm: faults.every((fault) => fault === 'rescale') });
     const invariants = this.#invariants;
     this.#weather = new Weather({ cluster, invariants, random: new SeededRandom(random.uint32()), faults, everyMs });
     const book = new ValueBook();
@@ -175,7 +180,7 @@ class Run {
     await this.#cluster.pass(ms);
     for (const client of this.#clients) client.stop();
     this.#cluster.tell('the weather clears up');
-    this.#weather.clear();
+    await this.#cluster.during(this.#weather.clear());
     await this.#cluster.during(Promise.all(work));
   }
 

@@ -12,13 +12,15 @@ import {
 import { silentLog } from '@webdfs/base';
 import { MemoryNetwork } from '@webdfs/wire';
 import { MachineClock } from './machine-clock.ts';
-import { SimulatedMachine } from './machine.ts';
+import { CLUSTER, SimulatedMachine } from './machine.ts';
 import { PARAMETERS, type Scale } from './scale.ts';
 import { SimulatedTime } from './simulated-time.ts';
 
 export interface ClusterOptions {
   readonly seed: number;
   readonly nodes: number;
+  /** Machines that may be given a place later; 0. */
+  readonly spares?: number;
   readonly scale: Scale;
   readonly tell: (line: string) => void;
   readonly wrapGroups?: (groups: Groups) => Groups;
@@ -26,7 +28,7 @@ export interface ClusterOptions {
 }
 
 /** Milliseconds between two nodes, at most. */
-const NEAR_MS = 1;
+export const NEAR_MS = 1;
 
 /**
  * A cluster of real nodes on simulated machines, and the one who sees them all. One seed decides everything that is not
@@ -37,7 +39,8 @@ export class SimulatedCluster implements AsyncDisposable {
   readonly random: SeededRandom;
   readonly network: MemoryNetwork;
   readonly mapStore: MemoryMapStore;
-  readonly machines: readonly SimulatedMachine[];
+  /** Spare ones too. */
+  readonly allMachines: readonly SimulatedMachine[];
   readonly tell: (line: string) => void;
   /** The world's own clock: that of the map store, and of clients. */
   readonly clock: MachineClock;
@@ -53,10 +56,11 @@ export class SimulatedCluster implements AsyncDisposable {
     this.clock = new MachineClock(time, 0, 0);
     this.network = new MemoryNetwork({ clock: this.clock, random: new SeededRandom(this.random.uint32()) });
     this.mapStore = new MemoryMapStore(this.clock, { random: new SeededRandom(this.random.uint32()) });
-    this.machines = Array.from(
-      { length: options.nodes },
+    const { nodes, spares = 0 } = options;
+    this.allMachines = Array.from(
+      { length: nodes + spares },
       (_, i) =>
-        new SimulatedMachine(asNodeId(i + 1), {
+        new SimulatedMachine(i + 1, i < nodes ? asNodeId(i + 1) : undefined, {
           time,
           network: this.network,
           mapStore: this.mapStore,
@@ -76,17 +80,17 @@ export class SimulatedCluster implements AsyncDisposable {
     const cluster = new SimulatedCluster(options);
     await cluster.during(
       createCluster(cluster.mapStore, {
-        name: 'simulated',
+        name: CLUSTER,
         nodes: cluster.machines.map(({ node }) => ({ id: node, address: '' })),
         random: cluster.random,
         // more nodes than copies: more groups, so that some move
-        groupBits: options.scale.groupBits + (options.nodes > 3 ? 1 : 0),
+        groupBits: options.scale.groupBits + (options.nodes + (options.spares ?? 0) > 3 ? 1 : 0),
       }),
     );
     cluster.#map = await cluster.during(followMap(cluster.mapStore.connect(), cluster.clock, silentLog));
-    for (const { node } of cluster.machines) {
-      for (const { node: other } of cluster.machines) {
-        if (node < other) cluster.network.delay(node, other, cluster.random.fraction() * NEAR_MS);
+    for (let a = 1; a <= cluster.allMachines.length; a++) {
+      for (let b = 1; b < a; b++) {
+        cluster.network.delay(asNodeId(b), asNodeId(a), cluster.random.fraction() * NEAR_MS);
       }
     }
     for (const machine of cluster.machines) machine.start();
@@ -103,8 +107,14 @@ export class SimulatedCluster implements AsyncDisposable {
     this.#map!.onChange(() => listener(this.view));
   }
 
-  machine(node: NodeId): SimulatedMachine {
-    return this.machines[Number(node) - 1]!;
+  /** Those that have a place in the cluster. */
+  get machines(): readonly SimulatedMachine[] {
+    return this.allMachines.filter(({ isPlaced }) => isPlaced);
+  }
+
+  /** The one that plays a node; none does while the one that will has not been told. */
+  machine(node: NodeId): SimulatedMachine | undefined {
+    return this.allMachines.find((machine) => machine.isPlaced && machine.node === node);
   }
 
   groups(): Iterable<GroupKey> {
@@ -114,7 +124,7 @@ export class SimulatedCluster implements AsyncDisposable {
   get allServed(): boolean {
     for (const key of this.groups()) {
       const { primary } = this.view.group(key);
-      const life = primary === undefined ? undefined : this.machine(primary).life;
+      const life = primary === undefined ? undefined : this.machine(primary)?.life;
       if (life === undefined || life.storage.replica.engine.serving(key) === 0) return false;
     }
     return true;
@@ -129,10 +139,10 @@ export class SimulatedCluster implements AsyncDisposable {
     if (this.#broken !== undefined) throw this.#broken.error;
   }
 
-  /** Runs the world until something holds. @throws Error naming it, if it does not in time */
-  async until(what: string, holds: () => boolean, limitMs: number): Promise<void> {
+  /** Runs the world until something holds. @throws Error naming it, and what is lacking, if it does not in time */
+  async until(what: string, holds: () => boolean, limitMs: number, lack: () => string = () => ''): Promise<void> {
     await this.pass(limitMs, holds);
-    if (!holds()) throw new Error(`not within ${limitMs} ms: ${what}`);
+    if (!holds()) throw new Error(`not within ${limitMs} ms: ${what} ${lack()}`);
   }
 
   /** Runs the world until a promise settles. */
@@ -151,7 +161,7 @@ export class SimulatedCluster implements AsyncDisposable {
 
   /** The world ends: every process at once. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const machine of this.machines) machine.crash('kill');
+    for (const machine of this.allMachines) machine.crash('kill');
     await this.#map?.[Symbol.asyncDispose]();
     await this.mapStore[Symbol.asyncDispose]();
   }

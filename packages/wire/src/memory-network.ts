@@ -87,8 +87,13 @@ export class MemoryNetwork {
 
   /** Time from writing to arrival, each way. */
   delay(a: NodeId, b: NodeId, ms: number): void {
-    this.#path(a, b).delayMs = ms;
-    this.#path(b, a).delayMs = ms;
+    this.delayOneWay(a, b, ms);
+    this.delayOneWay(b, a, ms);
+  }
+
+  /** Time from writing to arrival, one way; what is under way keeps its own, and its place. */
+  delayOneWay(from: NodeId, to: NodeId, ms: number): void {
+    this.#path(from, to).delayMs = ms;
   }
 
   /** Bytes per millisecond of each connection, each way. */
