@@ -92,5 +92,6 @@ export {
   waitingFolders,
 } from './retarget.ts';
 export { type NodeSurvey, planRescue, type RescuePlan, type SurveyedGroup } from './rescue.ts';
+export { without } from './placements.ts';
 export { type PlaceOptions, takePlace } from './take-place.ts';
 export type { LocalMap, MapView, NodeLease } from './view.ts';

@@ -23,7 +23,17 @@ export { exportMap, type FolderSeams, importMap, mapUsage, openFolderMap, openRe
 export { RunningNode, type WireOptions } from './node.ts';
 export { BEAT_MS, type FromNode, isToNode } from './node-messages.ts';
 export { startOwnedNode } from './owned-node.ts';
-export type { CopyReport, NodeReport, PlaceReport, StatusReport, TopologyReport, WhereReport } from './reports.ts';
+export type {
+  CopyReport,
+  NodeReport,
+  PlaceReport,
+  RescaleHistory,
+  RescaleProgress,
+  RescaleSummary,
+  StatusReport,
+  TopologyReport,
+  WhereReport,
+} from './reports.ts';
 export { openRescuedMap, rescueMap, type RescueReport } from './rescue.ts';
 export { type ClusterOptions, RunningCluster, startCluster } from './supervisor.ts';
 export type { ScrubReport } from './scrub-reports.ts';

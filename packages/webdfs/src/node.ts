@@ -2,14 +2,23 @@ import { type Clock, type Disk, type Log, messageOf, type NodeId, type Random } 
 import { GroupRouter, isObjectKey, ObjectLayer } from '@webdfs/client';
 import { DEFAULT_PARAMETERS, FIRST_POLICY, type MapStore, parametersWith, type ProcessTable } from '@webdfs/cluster';
 import { KeyRing, type OpenDoor, openDoor, type Reporter } from '@webdfs/gateway';
-import { announceBucket, BUCKET_CHANGED, decodeBucketChanged, StorageNode } from '@webdfs/server';
+import {
+  announceBucket,
+  answerEnds,
+  BUCKET_CHANGED,
+  decodeBucketChanged,
+  GROUP_ENDS,
+  StorageNode,
+} from '@webdfs/server';
 import { LevelIndexHouse } from '@webdfs/store';
 import { type Link, NO_ATTACHMENT } from '@webdfs/wire';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { Credentials, Secrets } from './credentials.ts';
+import { forceGroups, groupsReport } from './group-report.ts';
 import { statusReport } from './status-report.ts';
 import { changeTopology } from './topology-change.ts';
-import { topologyReport } from './topology-report.ts';
+import { historyReport, topologyReport } from './topology-report.ts';
+import { AccountKeeper } from './rescale/account-keeper.ts';
 import { beginScrub, scrubReport } from './scrub-report.ts';
 import { whereReport } from './where-report.ts';
 
@@ -156,6 +165,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     await objects.bucketChanged(decodeBucketChanged(message));
     return { head: new Uint8Array(0), attached: NO_ATTACHMENT };
   });
+  storage.replica.engine.register(GROUP_ENDS, (message) => answerEnds(storage.store, message));
   const access: ClusterAccess = { map, mapStore: options.mapStore, link, groups, objects, policy, clock, folderOf };
   const door = await openDoor({
     store: objects,
@@ -171,19 +181,36 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     onBroken: options.onFatal,
   });
   stack.use(sweepParts(objects, clock, log));
+  stack.use(new AccountKeeper({ access, self: node, clock, log }));
   return new RunningNode(storage, door, stack.move());
 }
 
-function reporterOf(access: ClusterAccess): Reporter {
-  return async (name, parameter, method) => {
-    if (name === 'scrub')
-      return method === 'POST' ? await beginScrub(access, parameter('pace')) : await scrubReport(access);
-    if (name === 'topology' && method === 'POST') return await changeTopology(access, parameter);
-    if (method === 'POST') return undefined;
-    if (name === 'status') return await statusReport(access);
-    if (name === 'topology') return await topologyReport(access);
-    if (name !== 'where') return undefined;
+type Parameter = Parameters<Reporter>[1];
+type Reports = Readonly<Record<string, (access: ClusterAccess, parameter: Parameter) => Promise<unknown>>>;
+
+/** `GET /-/NAME`. */
+const TOLD: Reports = {
+  status: statusReport,
+  scrub: scrubReport,
+  groups: groupsReport,
+  topology: topologyReport,
+  rescales: historyReport,
+  where: async (access, parameter) => {
     const first = Number(parameter('block') ?? 0);
     return await whereReport(access, { bucket: parameter('bucket') ?? '', key: parameter('key') ?? '', first });
+  },
+};
+
+/** `POST /-/NAME`. */
+const BEGUN: Reports = {
+  groups: forceGroups,
+  scrub: async (access, parameter) => await beginScrub(access, parameter('pace')),
+  topology: changeTopology,
+};
+
+function reporterOf(access: ClusterAccess): Reporter {
+  return async (name, parameter, method) => {
+    const reports = method === 'POST' ? BEGUN : TOLD;
+    return Object.hasOwn(reports, name) ? await reports[name]!(access, parameter) : undefined;
   };
 }

@@ -16,11 +16,16 @@ import {
   type MapStore,
   type MapView,
   proposeTarget,
+  type RescaleEnd,
+  rescalesIn,
   serveMapStore,
   SystemProcesses,
   type Transaction,
+  wantedCopies,
+  withRescale,
 } from '@webdfs/cluster';
 import { type AlgorithmName, changeTopology, type Topology, type TopologyChange } from '@webdfs/placement';
+import { plannedRescale } from './rescale/planned-rescale.ts';
 
 /** The map store of a cluster on one machine, owned by its supervisor. */
 export interface OwnedMap extends AsyncDisposable {
@@ -91,7 +96,18 @@ async function resize(store: MapStore, map: FollowedMap, options: OwnedMapOption
   if (!options.nodesGiven || options.nodes === present) return;
   let transaction: Transaction;
   try {
-    transaction = proposeTarget(view, resized(view, options.nodes));
+    const target = resized(view, options.nodes);
+    const kept = rescalesIn(await store.read());
+    const nowMs = options.clock.now();
+    const begin = plannedRescale(view, target, {
+      copiesOf: (policy) => wantedCopies(view.policy(policy)),
+      // no node runs yet that could tell
+      groupBytes: undefined,
+      command: `up --nodes ${options.nodes}`,
+      nowMs,
+    });
+    const end: RescaleEnd = { outcome: 'replaced', endedMs: nowMs, groups: 0 };
+    transaction = withRescale(proposeTarget(view, target), kept, { end, begin });
   } catch (error) {
     throw new WebdfsError('BAD_CONFIG', `${present} nodes cannot become ${options.nodes}: ${messageOf(error)}`);
   }

@@ -126,4 +126,70 @@ export interface TopologyReport {
     readonly labels: Readonly<Record<string, string>>;
     readonly weight: number;
   }[];
+  /** Numbers of copies that it leads to, where they change; what nobody may lack then. */
+  readonly minCopies: number;
+  readonly next?: { readonly copies: number; readonly minCopies: number };
+  /** What moves, unless every group is where it should be. */
+  readonly moving?: RescaleProgress;
+}
+
+/** Groups on their way. Bytes are those of objects; what is known of their sizes is an average. */
+export interface RescaleProgress {
+  /** Groups whose members are not yet those that they should have. */
+  readonly groupsLeft: number;
+  readonly bytesLeft: number;
+  /** Taken in by all nodes together, lately. */
+  readonly bytesPerSecond: number;
+  /** Of the node that needs longest, and what it is that takes it so long. Missing while nothing is measured, and while paused. */
+  readonly secondsLeft?: number;
+  readonly pace?: { readonly node: number; readonly resource: string };
+  /** Nodes that have something to do. */
+  readonly nodes: readonly {
+    readonly node: number;
+    readonly receiveLeft: number;
+    readonly sendLeft: number;
+    readonly receivePerSecond: number;
+    readonly sendPerSecond: number;
+    readonly secondsLeft?: number;
+  }[];
+  /** The change that it belongs to; without one, copies that were lost are made anew. */
+  readonly change?: RescaleSummary;
+}
+
+/** One change of the shape of a cluster: JSON of `GET /-/rescales`, and part of `GET /-/topology`. */
+export interface RescaleSummary {
+  readonly number: number;
+  /** What began it. */
+  readonly command: string;
+  /** ISO 8601, UTC. */
+  readonly began: string;
+  readonly ended?: string;
+  readonly outcome: 'settled' | 'aborted' | 'replaced' | 'under way';
+  /** Without those in which it was paused. */
+  readonly seconds: number;
+  readonly pausedSeconds: number;
+  readonly planned: {
+    readonly groups: number;
+    /** Copies of groups to be made. */
+    readonly copies: number;
+    readonly bytes?: number;
+    /** What any scheme must move. */
+    readonly leastBytes?: number;
+  };
+  readonly moved: { readonly groups: number; readonly bytes: number };
+  /** T_bound and T_plan by the rates that nodes were seen to move at, or their limit: missing while nothing is measured. */
+  readonly bound?: { readonly seconds: number; readonly by: string };
+  readonly plan?: { readonly seconds: number; readonly node: number; readonly by: string };
+  /** Moved or planned by least bytes, T_plan / T_bound; of one that settled also T / T_plan and T / T_bound. */
+  readonly ratios?: {
+    readonly move?: number;
+    readonly place?: number;
+    readonly exec?: number;
+    readonly total?: number;
+  };
+}
+
+/** What was done to the shape of a cluster, the newest first. */
+export interface RescaleHistory {
+  readonly rescales: readonly RescaleSummary[];
 }

@@ -1,22 +1,10 @@
 import { asGroupId, type NodeId } from '@webdfs/base';
 import type { MapView } from '@webdfs/cluster';
-import { decodeStatusAnswer, encodeStatusRequest, type NodeStatus, VERB } from '@webdfs/replica';
+import type { NodeStatus } from '@webdfs/replica';
 import type { ClusterAccess } from './cluster-access.ts';
+import { nodeStatuses } from './node-statuses.ts';
 import type { NodeReport, StatusReport } from './reports.ts';
 import { lastScrub } from './scrub-report.ts';
-
-const STATUS_MS = 2_000;
-
-async function askNode(access: ClusterAccess, node: NodeId): Promise<NodeStatus | undefined> {
-  try {
-    return decodeStatusAnswer(
-      await access.link(node).call(VERB.STATUS, encodeStatusRequest(), { deadlineMs: STATUS_MS }),
-    );
-  } catch {
-    // a node that does not answer is shown as down: that is what a status is for
-    return undefined;
-  }
-}
 
 /** Groups by node that lack it although it should hold them. */
 function missingByNode(view: MapView, access: ClusterAccess): Map<NodeId, number> {
@@ -106,10 +94,8 @@ function rateOf(statuses: readonly (NodeStatus | undefined)[]): CatchUpRate {
 export async function statusReport(access: ClusterAccess): Promise<StatusReport> {
   const { view } = access.map;
   const nodes = view.nodes();
-  const [{ running, last }, ...statuses] = await Promise.all([
-    lastScrub(access),
-    ...nodes.map((node) => askNode(access, node)),
-  ]);
+  const [{ running, last }, known] = await Promise.all([lastScrub(access), nodeStatuses(access)]);
+  const statuses = nodes.map((node) => known.get(node));
   const missing = missingByNode(view, access);
   const rate = rateOf(statuses);
   const policy = view.policy(access.policy);

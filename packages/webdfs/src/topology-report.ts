@@ -1,9 +1,13 @@
 import { DEFAULT_PARAMETERS, progressOf, waitingFolders } from '@webdfs/cluster';
 import type { ClusterAccess } from './cluster-access.ts';
-import type { TopologyReport } from './reports.ts';
+import { nodeStatuses } from './node-statuses.ts';
+import type { RescaleHistory, TopologyReport } from './reports.ts';
+import { rescaleProgress } from './rescale/rescale-progress.ts';
+import { rescaleHistory } from './rescale/rescale-summary.ts';
 
 /** The topology as the map has it now, what plans are made from, and how far the groups are. */
-export async function topologyReport({ map, mapStore, policy, folderOf }: ClusterAccess): Promise<TopologyReport> {
+export async function topologyReport(access: ClusterAccess): Promise<TopologyReport> {
+  const { map, mapStore, clock, folderOf } = access;
   const contents = await mapStore.read();
   const waiting = waitingFolders(contents);
   const view = await map.readThrough(contents.revision);
@@ -17,11 +21,19 @@ export async function topologyReport({ map, mapStore, policy, folderOf }: Cluste
     moveLimits,
     outAfterMs = DEFAULT_PARAMETERS.outAfterMs,
   } = view.map;
+  const { copies, minCopies, next } = view.policy(access.policy);
+  const progress = progressOf(view);
+  const isQuiet = target === undefined && progress.atGoal === progress.groups;
+  const moving = isQuiet
+    ? undefined
+    : rescaleProgress(contents, { view, statuses: await nodeStatuses(access), nowMs: clock.now() });
   return {
     name,
     epoch: view.revision,
     groupBits,
-    copies: view.policy(policy).copies,
+    copies,
+    minCopies,
+    ...(next === undefined ? {} : { next: { copies: next.copies, minCopies: next.minCopies } }),
     settled,
     ...(target === undefined ? {} : { target }),
     out,
@@ -29,8 +41,14 @@ export async function topologyReport({ map, mapStore, policy, folderOf }: Cluste
     paused,
     ...(moveLimits === undefined ? {} : { moveLimits }),
     outAfterMs,
-    ...progressOf(view),
+    ...progress,
     isSupervised: view.nodes().every((node) => folderOf(node) !== undefined),
     waiting: waiting.map(({ storeId, joining }) => ({ folder: storeId, ...joining })),
+    ...(moving === undefined ? {} : { moving }),
   };
+}
+
+/** What was done to the shape of the cluster. */
+export async function historyReport({ mapStore, clock }: ClusterAccess): Promise<RescaleHistory> {
+  return rescaleHistory(await mapStore.read(), clock.now());
 }
