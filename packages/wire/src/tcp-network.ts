@@ -84,6 +84,8 @@ export interface Sockets {
   readonly server: net.Server;
   /** The server's event for a connection that is fit for frames. */
   readonly event: 'connection' | 'secureConnection';
+  /** Whether whoever is at the other end may come in; everybody if missing. */
+  readonly isWelcome?: (socket: net.Socket) => boolean;
   /** Ends connections that are not that far yet. */
   readonly endHandshakes?: () => void;
   readonly connect: (options: net.TcpNetConnectOpts) => net.Socket;
@@ -125,7 +127,9 @@ export class TcpNetwork implements Network {
   }
 
   #connected(socket: net.Socket): void {
-    if (this.#accept === undefined) {
+    if (this.#accept === undefined || this.#sockets.isWelcome?.(socket) === false) {
+      // nobody listens for its errors any more
+      socket.on('error', () => undefined);
       socket.destroy();
       return;
     }
