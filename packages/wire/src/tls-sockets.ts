@@ -12,10 +12,16 @@ export interface TlsOptions {
   readonly self: NodeId;
   /** 32 hex digits. */
   readonly cluster: string;
-  /** The present secret first: it is what this node dials with; from others it accepts all. */
-  readonly secrets: readonly Uint8Array[];
+  /**
+   * Asked at each connection. The present secret first: it is what this node dials with, the others in turn where that is
+   * not known yet or no more; from others it accepts all.
+   */
+  readonly secrets: () => readonly Uint8Array[];
   readonly limits: Limits;
 }
+
+/** Which key is tried at an address: the same as long as it is taken, else the next. */
+const MAX_ADDRESSES = 4_096;
 
 /** The pre-shared key of a secret: HKDF-SHA256(secret, salt = cluster id, info = "webdfs wire 1 tls"). */
 function presharedKey(secret: Uint8Array, cluster: string): Uint8Array {
@@ -35,9 +41,8 @@ function nameOf(key: Uint8Array): string {
  */
 export function tlsSockets(options: TlsOptions): Sockets {
   const { cluster, self, limits } = options;
-  const keys = options.secrets.map((secret) => presharedKey(secret, cluster));
-  const byName = new Map(keys.map((key) => [nameOf(key), key]));
-  const identity = `${cluster}:${self}:${nameOf(keys[0]!)}`;
+  const keys = (): Uint8Array[] => options.secrets().map((secret) => presharedKey(secret, cluster));
+  const tried = new Map<string, number>();
   const server = tls.createServer({
     minVersion: 'TLSv1.3',
     ciphers: CIPHER,
@@ -45,7 +50,7 @@ export function tlsSockets(options: TlsOptions): Sockets {
     handshakeTimeout: limits.handshakeMs,
     pskCallback: (_socket, identity) => {
       const [theirCluster, , name] = identity.split(':');
-      return theirCluster === cluster && name !== undefined ? (byName.get(name) ?? null) : null;
+      return (theirCluster === cluster && keys().find((key) => nameOf(key) === name)) || null;
     },
   });
   const endHandshakes = boundHandshakes(server, limits.maxStrangers);
@@ -53,15 +58,24 @@ export function tlsSockets(options: TlsOptions): Sockets {
     server,
     event: 'secureConnection',
     endHandshakes,
-    connect: (where: net.TcpNetConnectOpts) =>
-      tls.connect({
+    connect: (where: net.TcpNetConnectOpts) => {
+      const address = `${where.host} ${where.port}`;
+      const present = keys();
+      const turn = tried.get(address) ?? 0;
+      const psk = present[turn % present.length]!;
+      if (tried.size >= MAX_ADDRESSES) tried.clear();
+      tried.set(address, turn + 1);
+      const socket = tls.connect({
         ...where,
         minVersion: 'TLSv1.3',
         ciphers: CIPHER,
-        pskCallback: () => ({ identity, psk: keys[0]! }),
+        pskCallback: () => ({ identity: `${cluster}:${self}:${nameOf(psk)}`, psk }),
         // There is no certificate to look at; the greeting checks which node it is.
         checkServerIdentity: () => undefined,
-      } as tls.ConnectionOptions),
+      } as tls.ConnectionOptions);
+      socket.once('secureConnect', () => tried.delete(address));
+      return socket;
+    },
   };
 }
 
@@ -69,7 +83,7 @@ export function tlsSockets(options: TlsOptions): Sockets {
  * At most so many connections may be between accept and the end of their handshake. Returns how to end all of them.
  * A raw socket and the TLS socket around it are told to be one by the port at their other end.
  */
-function boundHandshakes(server: tls.Server, most: number): () => void {
+export function boundHandshakes(server: tls.Server, most: number): () => void {
   const underWay = new Map<string, net.Socket>();
   const otherEndOf = (socket: net.Socket): string => `${socket.remoteAddress} ${socket.remotePort}`;
   server.on('connection', (socket: net.Socket) => {
