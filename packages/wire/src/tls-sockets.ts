@@ -20,7 +20,7 @@ export interface TlsOptions {
   readonly limits: Limits;
 }
 
-/** Which key is tried at an address: the same as long as it is taken, else the next. */
+/** Addresses of which it is known how many keys were tried. */
 const MAX_ADDRESSES = 4_096;
 
 /** The pre-shared key of a secret: HKDF-SHA256(secret, salt = cluster id, info = "webdfs wire 1 tls"). */
