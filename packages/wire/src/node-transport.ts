@@ -1,4 +1,4 @@
-import { type Clock, type Log, messageOf, type NodeId, type Random, toHex, WebdfsError } from '@webdfs/base';
+import { assert, type Clock, type Log, messageOf, type NodeId, type Random, toHex, WebdfsError } from '@webdfs/base';
 import { Accepting, Dialling, type GreetingOptions } from './greeting.ts';
 import {
   BOOT_BYTES,
@@ -53,7 +53,10 @@ export class NodeTransport implements Transport {
   readonly self: NodeId;
   readonly #options: NodeTransportOptions;
   readonly #boot: string;
-  readonly #keys: readonly Uint8Array[];
+  #secrets: readonly Uint8Array[];
+  #keys: readonly Uint8Array[];
+  /** Of nodes that were proved a key they did not know: which one is next. */
+  readonly #turns = new Map<NodeId, number>();
   readonly #packs = new PackPool();
   readonly #slabs: SlabPool;
   readonly #peers = new Map<NodeId, Peer>();
@@ -66,6 +69,7 @@ export class NodeTransport implements Transport {
     this.self = options.self;
     this.#options = options;
     this.#boot = toHex(options.random.bytes(BOOT_BYTES));
+    this.#secrets = options.secrets;
     this.#keys = options.secrets.map((secret) => linkKey(secret, options.cluster));
     const { slabs, copiedBytes } = options.limits;
     this.#slabs = new SlabPool({ slabs, copiedBytes, poison: options.poison ?? false });
@@ -75,6 +79,25 @@ export class NodeTransport implements Transport {
 
   get address(): string {
     return this.#options.network.address;
+  }
+
+  get secrets(): readonly Uint8Array[] {
+    return this.#secrets;
+  }
+
+  /** The secrets from now on, the present one first. Links that stand go on. */
+  setSecrets(secrets: readonly Uint8Array[]): void {
+    assert(secrets.length > 0, 'a node has a secret');
+    this.#secrets = secrets;
+    this.#keys = secrets.map((secret) => linkKey(secret, this.#options.cluster));
+    this.#turns.clear();
+  }
+
+  /** The keys for one who dials: another one first each time, until one is known to it. */
+  #keysFor(node: NodeId): readonly Uint8Array[] {
+    const turn = (this.#turns.get(node) ?? 0) % this.#keys.length;
+    this.#turns.set(node, turn + 1);
+    return [...this.#keys.slice(turn), ...this.#keys.slice(0, turn)];
   }
 
   /** Pieces of bodies lent to handlers and callers and not yet released. */
@@ -241,8 +264,10 @@ export class NodeTransport implements Transport {
     const options: GreetingOptions = {
       me: this.#hello(LANE.MESSAGES),
       keys: this.#keys,
+      keysFor: (hello) => this.#keysFor(hello.node),
       onProven: (hello, version) => {
         over();
+        this.#turns.delete(hello.node);
         const role = hello.lane === LANE.MESSAGES ? 'messages' : 'writer';
         const session = this.#session(lane, role, hello, () => undefined);
         const start = (): void => {
