@@ -18,6 +18,8 @@ export interface GreetingOptions {
   readonly me: Hello;
   /** Link keys, the present one first; the others are accepted too, so that a secret can be changed while running. */
   readonly keys: readonly Uint8Array[];
+  /** For an acceptor: the keys for this dialler, if not those; the first is the one by which both are to prove themselves. */
+  readonly keysFor?: (dialler: Hello) => readonly Uint8Array[];
   /** The peer is who it says: gives who takes the lane's frames from now on, and what to do once it does. */
   readonly onProven: (peer: Hello, version: number | undefined) => { user: LaneUser; start: () => void };
   /** It did not come to that. */
@@ -100,7 +102,7 @@ export class Dialling extends Greeting {
 export class Accepting extends Greeting {
   /** Whether a node may connect for this lane at all. */
   readonly #welcome: (hello: Hello) => boolean;
-  #peer: { hello: Hello; text: Uint8Array } | undefined;
+  #peer: { hello: Hello; text: Uint8Array; key: Uint8Array } | undefined;
 
   constructor(welcome: (hello: Hello) => boolean, options: GreetingOptions) {
     super(options);
@@ -125,14 +127,15 @@ export class Accepting extends Greeting {
     if (!this.#welcome(hello)) throw new WebdfsError('WRONG_PEER', `node ${hello.node} is not expected here`);
     const answer = packHello({ ...me, lane: hello.lane });
     const text = transcript(head, answer, this.lane.exporter());
-    putProof(answer, proofOf('acceptor', keys[0]!, text));
-    this.#peer = { hello, text };
+    const key = (this.options.keysFor?.(hello) ?? keys)[0]!;
+    putProof(answer, proofOf('acceptor', key, text));
+    this.#peer = { hello, text, key };
     this.lane.sendControl(KIND.HELLO, 0, answer);
   }
 
-  #proof(kind: Kind, head: Uint8Array, peer: { hello: Hello; text: Uint8Array }): void {
+  #proof(kind: Kind, head: Uint8Array, peer: { hello: Hello; text: Uint8Array; key: Uint8Array }): void {
     if (kind !== KIND.PROOF) throw new WebdfsError('WIRE_CORRUPT', `greeting of kind ${kind}`);
-    if (!sameProof(head, proofOf('dialler', this.options.keys[0]!, peer.text))) {
+    if (!sameProof(head, proofOf('dialler', peer.key, peer.text))) {
       throw new WebdfsError('ACCESS_DENIED', 'dialler does not know the cluster secret');
     }
     this.proven(peer.hello);
