@@ -84,7 +84,7 @@ export async function runningCluster(client: S3Client): Promise<Present & { read
   return {
     report,
     name: `cluster ${report.name}, epoch ${report.epoch}`,
-    topology: { ...(report.target ?? report.settled), copies: report.copies },
+    topology: { ...(report.target ?? report.settled), copies: (report.next ?? report).copies },
     groupBits: report.groupBits,
     storedBytes: storedBytesOf(report, status),
     capacities: new Map(rooms),

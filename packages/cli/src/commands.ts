@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<readonly Command[]>>> = {
   bench: async () => (await import('./commands/bench.ts')).benchmarks,
   cluster: async () => (await import('./commands/cluster.ts')).clusterCommands,
   group: async () => (await import('./commands/group.ts')).groupCommands,
+  rescale: async () => [(await import('./commands/rescale.ts')).rescaleHistory],
   node: async () => [(await import('./commands/node.ts')).node],
   'node-process': async () => [(await import('./commands/node-process.ts')).nodeProcess],
 };

@@ -1,12 +1,13 @@
 import { createInterface } from 'node:readline/promises';
 import { keepAlive, sleep, systemClock, WebdfsError } from '@webdfs/base';
-import type { S3Client, TopologyReport } from '@webdfs/webdfs';
+import type { RescaleHistory, RescaleSummary, S3Client, TopologyReport } from '@webdfs/webdfs';
 import { isGrave, planOf, runningCluster } from './cluster-plan.ts';
 import { type Arguments, EXIT, UsageError } from './command.ts';
 import { planText } from './plan-text.ts';
 import { connect, REMOTE_OPTIONS } from './remote.ts';
+import { progressText, summaryText } from './rescale-text.ts';
 import { StatusLine } from './status-line.ts';
-import { formatDuration, printJson, printLine, type Terminal } from './terminal.ts';
+import { printJson, printLine, type Terminal } from './terminal.ts';
 
 /** How a running cluster is changed: the plan is shown, then agreed to, then carried out, and followed on request. */
 
@@ -18,12 +19,19 @@ export const RESCALE_OPTIONS = {
 } as const;
 
 const LOOK_MS = 1_000;
+const ACCOUNT_TRIES = 10;
 
-/** What becomes of a topology report, while groups move. */
+/** The topology of a running cluster, and what moves. */
 export async function lookAtTopology(client: S3Client, signal?: AbortSignal): Promise<TopologyReport> {
   const asked = { method: 'GET', bucket: '-', key: 'topology' } as const;
   const { body } = await client.call(signal === undefined ? asked : { ...asked, signal });
   return JSON.parse(body) as TopologyReport;
+}
+
+/** What was done to the shape of a running cluster. */
+export async function lookAtHistory(client: S3Client): Promise<RescaleHistory> {
+  const { body } = await client.call({ method: 'GET', bucket: '-', key: 'rescales' });
+  return JSON.parse(body) as RescaleHistory;
 }
 
 /** @throws CONFLICT if the topology was changed since `revision` */
@@ -49,27 +57,15 @@ function isDone({ target, groups, atGoal }: TopologyReport): boolean {
   return target === undefined && atGoal === groups;
 }
 
-function progressText(report: TopologyReport, moved: number, seconds: number): string {
-  const { groups, atGoal, paused } = report;
-  const left = groups - atGoal;
-  const rate = seconds > 0 ? moved / seconds : 0;
-  const share = `${Math.floor((100 * atGoal) / groups)} % of ${groups} groups are where they should be, ${left} are to move`;
-  if (paused) return `${share}; paused: "webdfs cluster rescale resume"`;
-  if (left === 0) return `${share}; about to settle`;
-  return `${share}, ${rate.toFixed(1)}/s, ${rate > 0 ? formatDuration(left / rate) : '?'} left`;
-}
-
 /** Follows a rescale to its end. Groups may go on and off their goals meanwhile: a node that dies takes its own away. */
 export async function watchRescale(client: S3Client, terminal: Terminal): Promise<TopologyReport> {
   using _ = heldAlive();
   const line = new StatusLine(terminal, systemClock);
-  const began = systemClock.monotonic();
   let report = await lookAtTopology(client, terminal.signal);
-  const before = report.atGoal;
   while (!isDone(report)) {
-    const seconds = (systemClock.monotonic() - began) / 1_000;
-    line.show(progressText(report, report.atGoal - before, seconds));
-    if (terminal.json) printJson(terminal, { groups: report.groups, atGoal: report.atGoal, paused: report.paused });
+    line.show(progressText(report));
+    const { groups, atGoal, paused, moving } = report;
+    if (terminal.json) printJson(terminal, { groups, atGoal, paused, ...(moving === undefined ? {} : { moving }) });
     await sleep(systemClock, LOOK_MS, terminal.signal);
     try {
       report = await lookAtTopology(client, terminal.signal);
@@ -92,8 +88,31 @@ export interface RescaleRequest {
   readonly words: readonly string[];
   /** Folders that get the new nodes' places, in order. */
   readonly folders?: readonly string[];
+  /** Members that must have what is acknowledged, where that changes. */
+  readonly minCopies?: number;
+  /** The words on the command line, for the history. */
+  readonly command: string;
   /** What to say once it is done. */
   readonly done: string;
+}
+
+/** What became of the last change, once its account is closed: the controller does that a moment after the last group has moved. */
+async function lastRescale(client: S3Client, signal: AbortSignal): Promise<RescaleSummary | undefined> {
+  for (let tries = 0; tries < ACCOUNT_TRIES; tries++) {
+    const [last] = (await lookAtHistory(client)).rescales;
+    if (last?.outcome !== 'under way') return last;
+    await sleep(systemClock, LOOK_MS, signal);
+  }
+  return undefined;
+}
+
+/** Follows a change to its end and tells what became of it. */
+export async function followRescale(client: S3Client, terminal: Terminal, done: string): Promise<void> {
+  using _ = heldAlive();
+  await watchRescale(client, terminal);
+  const last = await lastRescale(client, terminal.signal);
+  if (terminal.json) printJson(terminal, last ?? {});
+  else printLine(terminal, last === undefined ? done : `${done}\n${summaryText(last)}`);
 }
 
 /** Shows the plan, asks, carries it out, follows. `ask` says what is wanted, once it has seen the cluster. */
@@ -104,7 +123,7 @@ export async function rescale(
 ): Promise<number> {
   using client = await connect(args, terminal);
   const { report, ...present } = await runningCluster(client);
-  const { words, folders = [], done } = ask(report);
+  const { words, folders = [], minCopies, command, done } = ask(report);
   const keepFactors = args.flag('keep-factors');
   const plan = await planOf({ words, to: undefined, keepFactors, balance: false }, present);
   if (terminal.json) printJson(terminal, plan);
@@ -116,11 +135,12 @@ export async function rescale(
     revision: String(report.revision),
     changes: words.join(' '),
     folders: folders.join(','),
+    command,
+    ...(minCopies === undefined ? {} : { 'min-copies': String(minCopies) }),
     ...(keepFactors ? { 'keep-factors': 'yes' } : {}),
   });
   if (args.flag('watch')) {
-    await watchRescale(client, terminal);
-    if (!terminal.json) printLine(terminal, done);
+    await followRescale(client, terminal, done);
   } else if (!terminal.json) {
     printLine(terminal, 'It is under way: "webdfs cluster rescale watch" follows it, "pause" and "abort" stop it.');
   }

@@ -1,18 +1,12 @@
 import type { Command } from '../command.ts';
-import {
-  clusterAdd,
-  clusterDrain,
-  clusterRemove,
-  clusterReplace,
-  clusterReweight,
-  clusterSetPlacement,
-} from './cluster/change.ts';
+import { clusterAdd, clusterReplace, plainChanges } from './cluster/change.ts';
 import { clusterExport } from './cluster/export.ts';
 import { clusterImport } from './cluster/import.ts';
 import { clusterInit } from './cluster/init.ts';
 import { clusterOutAfter } from './cluster/out-after.ts';
 import { clusterRescale } from './cluster/rescale.ts';
 import { clusterRescue, clusterSurvey } from './cluster/rescue.ts';
+import { clusterSetPolicy } from './cluster/set-policy.ts';
 import { clusterToken } from './cluster/token.ts';
 import { clusterUsage } from './cluster/usage.ts';
 
@@ -26,11 +20,9 @@ export const clusterCommands: readonly Command[] = [
   clusterRescue,
   clusterSurvey,
   clusterAdd,
-  clusterDrain,
-  clusterRemove,
-  clusterReweight,
+  ...plainChanges,
   clusterReplace,
-  clusterSetPlacement,
+  clusterSetPolicy,
   clusterRescale,
   clusterOutAfter,
 ];

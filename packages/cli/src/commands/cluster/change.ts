@@ -1,14 +1,8 @@
 import type { TopologyReport } from '@webdfs/webdfs';
-import { type Arguments, type Command, UsageError } from '../../command.ts';
+import { type Command, UsageError } from '../../command.ts';
 import { rescale, RESCALE_OPTIONS } from '../../rescale.ts';
 
 /** Commands that give a running cluster another shape. Each shows its plan first, and asks. */
-
-/** The command's own words. @throws UsageError for too few or too many */
-function wordsOf(args: Arguments, usage: string, count: number): readonly string[] {
-  if (args.positionals.length !== count) throw new UsageError(`usage: webdfs ${usage}`);
-  return args.positionals;
-}
 
 type WaitingFolder = TopologyReport['waiting'][number];
 
@@ -59,62 +53,100 @@ export const clusterAdd: Command = {
       if (report.isSupervised) {
         const count = args.count('nodes', 1, { least: 1, most: 1_000 });
         const place = args.flag('new') ? `id=${to}` : `to=${to}`;
-        return { words: [`add=${count},${place}`], done: `${count} more nodes have their share.` };
+        return {
+          words: [`add=${count},${place}`],
+          command: `cluster add --nodes ${count}`,
+          done: `${count} more nodes have their share.`,
+        };
       }
       const folders = chosen(report, args.positionals);
       const words = folders.map((folder, i) => {
         const place = args.flag('new') && i === 0 ? `id=${to}` : `to=${to}`;
         return `add=1,${place},weight=${folder.weight}${labelWords(folder).join('')}`;
       });
-      return { words, folders: folders.map(({ folder }) => folder), done: `${folders.length} nodes have their share.` };
+      return {
+        words,
+        folders: folders.map(({ folder }) => folder),
+        command: `cluster add ${folders.map(({ folder }) => folder.slice(0, 8)).join(' ')}`,
+        done: `${folders.length} nodes have their share.`,
+      };
     }),
 };
 
-export const clusterDrain: Command = {
-  name: 'cluster drain',
-  usage: 'cluster drain NODES',
-  summary: 'Has nodes give up all their groups; they stay in the cluster, with weight 0.',
-  details: 'NODES: 7 or 1-8,11 or rack:R or zone:Z or machine:M or subcluster:ID',
-  options: RESCALE_OPTIONS,
-  run: async (args, terminal) => {
-    const [nodes] = wordsOf(args, 'cluster drain NODES', 1);
-    return await rescale(args, terminal, () => ({
-      words: [`drain=${nodes}`],
-      done: `Node ${nodes} holds no group any more: safe to remove.`,
-    }));
-  },
-};
+/** A change that its words say all of. */
+interface PlainChange {
+  readonly name: string;
+  /** What its words are called in the help. */
+  readonly takes: readonly string[];
+  readonly summary: string;
+  readonly details?: string;
+  /** As `webdfs plan` has it. */
+  readonly change: (...words: string[]) => string;
+  readonly done: (...words: string[]) => string;
+}
 
-export const clusterRemove: Command = {
-  name: 'cluster remove',
-  usage: 'cluster remove NODES',
-  summary: 'Takes nodes out of the cluster; what they still hold goes to others first.',
-  details:
-    'Leave their processes running until it is done ("webdfs cluster rescale watch"); of nodes that are lost, the copies\n' +
-    'are made from the others.',
-  options: RESCALE_OPTIONS,
-  run: async (args, terminal) => {
-    const [nodes] = wordsOf(args, 'cluster remove NODES', 1);
-    return await rescale(args, terminal, () => ({
-      words: [`remove=${nodes}`],
-      done: `Node ${nodes} is no part of the cluster any more: stop it.`,
-    }));
-  },
-};
+const NODES_HELP = 'NODES: 7 or 1-8,11 or rack:R or zone:Z or machine:M or subcluster:ID';
 
-export const clusterReweight: Command = {
-  name: 'cluster reweight',
-  usage: 'cluster reweight NODES WEIGHT',
-  summary: 'Gives nodes another share of the groups.',
-  options: RESCALE_OPTIONS,
-  run: async (args, terminal) => {
-    const [nodes, weight] = wordsOf(args, 'cluster reweight NODES WEIGHT', 2);
-    return await rescale(args, terminal, () => ({
-      words: [`weight=${nodes},to=${weight}`],
-      done: `Node ${nodes} has the share of weight ${weight}.`,
-    }));
+const PLAIN_CHANGES: readonly PlainChange[] = [
+  {
+    name: 'drain',
+    takes: ['NODES'],
+    summary: 'Has nodes give up all their groups; they stay in the cluster, with weight 0.',
+    details: NODES_HELP,
+    change: (nodes) => `drain=${nodes}`,
+    done: (nodes) => `Node ${nodes} holds no group any more: safe to remove.`,
   },
-};
+  {
+    name: 'remove',
+    takes: ['NODES'],
+    summary: 'Takes nodes out of the cluster; what they still hold goes to others first.',
+    details: [
+      'Leave their processes running until it is done ("webdfs cluster rescale watch"); of nodes that are lost, the copies',
+      'are made from the others.',
+      NODES_HELP,
+    ].join('\n'),
+    change: (nodes) => `remove=${nodes}`,
+    done: (nodes) => `Node ${nodes} is no part of the cluster any more: stop it.`,
+  },
+  {
+    name: 'reweight',
+    takes: ['NODES', 'WEIGHT'],
+    summary: 'Gives nodes another share of the groups.',
+    details: NODES_HELP,
+    change: (nodes, weight) => `weight=${nodes},to=${weight}`,
+    done: (nodes, weight) => `Node ${nodes} has the share of weight ${weight}.`,
+  },
+  {
+    name: 'set-placement',
+    takes: ['ALGORITHM'],
+    summary: 'Has another algorithm say where groups lie. Most groups move: look at "webdfs plan" first.',
+    change: (algorithm) => `algorithm=${algorithm}`,
+    done: (algorithm) => `Groups lie where ${algorithm} has them.`,
+  },
+];
+
+function plainCommand({ name, takes, summary, details, change, done }: PlainChange): Command {
+  const usage = `cluster ${name} ${takes.join(' ')}`;
+  return {
+    name: `cluster ${name}`,
+    usage,
+    summary,
+    ...(details === undefined ? {} : { details }),
+    options: RESCALE_OPTIONS,
+    run: async (args, terminal) => {
+      const words = args.positionals;
+      if (words.length !== takes.length) throw new UsageError(`usage: webdfs ${usage}`);
+      return await rescale(args, terminal, () => ({
+        words: [change(...words)],
+        command: `cluster ${name} ${words.join(' ')}`,
+        done: done(...words),
+      }));
+    },
+  };
+}
+
+/** Those whose words say all. */
+export const plainChanges: readonly Command[] = PLAIN_CHANGES.map(plainCommand);
 
 export const clusterReplace: Command = {
   name: 'cluster replace',
@@ -137,22 +169,9 @@ export const clusterReplace: Command = {
       return {
         words: [`add=1,to=${home.id},weight=${folder.weight}${labelWords(folder).join('')}`, `remove=${node}`],
         folders: [folder.folder],
+        command: `cluster replace ${node} ${folder.folder.slice(0, 8)}`,
         done: `Node ${node} is no part of the cluster any more: stop it.`,
       };
     });
-  },
-};
-
-export const clusterSetPlacement: Command = {
-  name: 'cluster set-placement',
-  usage: 'cluster set-placement ALGORITHM',
-  summary: 'Has another algorithm say where groups lie. Most groups move: look at "webdfs plan" first.',
-  options: RESCALE_OPTIONS,
-  run: async (args, terminal) => {
-    const [algorithm] = wordsOf(args, 'cluster set-placement ALGORITHM', 1);
-    return await rescale(args, terminal, () => ({
-      words: [`algorithm=${algorithm}`],
-      done: `Groups lie where ${algorithm} has them.`,
-    }));
   },
 };

@@ -2,14 +2,15 @@ import type { TopologyReport } from '@webdfs/webdfs';
 import { byteRateOf, shareOf } from '../../byte-rate.ts';
 import { type Arguments, type Command, EXIT, UsageError } from '../../command.ts';
 import { connect, REMOTE_OPTIONS } from '../../remote.ts';
-import { lookAtTopology, tellTopology, watchRescale } from '../../rescale.ts';
+import { followRescale, lookAtTopology, tellTopology } from '../../rescale.ts';
+import { statusText } from '../../rescale-text.ts';
 import { formatBytes, printJson, printLine } from '../../terminal.ts';
+import { rescaleHistory } from '../rescale.ts';
 
-const ACTIONS = ['watch', 'pause', 'resume', 'abort', 'limit'] as const;
+const ACTIONS = ['status', 'watch', 'pause', 'resume', 'abort', 'limit', 'history'] as const;
 type Action = (typeof ACTIONS)[number];
 
-const SAID: Record<Exclude<Action, 'limit'>, string> = {
-  watch: 'Every group is where it should be.',
+const SAID: Record<'pause' | 'resume' | 'abort', string> = {
   pause: 'Paused: groups that have all their copies stay where they are; lost copies are still made anew.',
   resume: 'Groups move again.',
   abort: 'Given up: groups go back to where they were; "webdfs cluster rescale watch" follows it.',
@@ -32,10 +33,16 @@ function limitText({ moveLimits = {} }: TopologyReport): string {
   return `Groups move at ${rate}, at each node${part}.`;
 }
 
+function saidOf(action: Exclude<Action, 'watch' | 'history'>, report: TopologyReport): string {
+  if (action === 'limit') return limitText(report);
+  return action === 'status' ? statusText(report) : SAID[action];
+}
+
 export const clusterRescale: Command = {
   name: 'cluster rescale',
   usage: `cluster rescale ${ACTIONS.join('|')}`,
-  summary: 'Follows the change under way, pauses it, goes on with it, takes it back, or limits its rate.',
+  summary:
+    'Shows or follows the change under way, pauses it, goes on with it, takes it back, limits its rate; tells what was done.',
   details:
     '"limit" holds for all that moves between nodes, repairs of lost copies as well, until it is changed; without an option it\n' +
     'shows what holds. Groups with too few copies to be written are repaired without regard to it.',
@@ -60,14 +67,16 @@ export const clusterRescale: Command = {
     const limits = limitsOf(args);
     if (action !== 'limit' && Object.keys(limits).length > 0) throw new UsageError('--rate and --share are of "limit"');
     using client = await connect(args, terminal);
+    if (action === 'history') return await rescaleHistory.run({ ...args, positionals: [] }, terminal);
     const seen = await lookAtTopology(client);
-    const report = await (async () => {
-      if (action === 'watch') return await watchRescale(client, terminal);
-      if (action === 'limit' && Object.keys(limits).length === 0) return seen;
-      return await tellTopology(client, { action, revision: String(seen.revision), ...limits });
-    })();
+    if (action === 'watch') {
+      await followRescale(client, terminal, 'Every group is where it should be.');
+      return EXIT.OK;
+    }
+    const isLook = action === 'status' || (action === 'limit' && Object.keys(limits).length === 0);
+    const report = isLook ? seen : await tellTopology(client, { action, revision: String(seen.revision), ...limits });
     if (terminal.json) printJson(terminal, report);
-    else printLine(terminal, action === 'limit' ? limitText(report) : SAID[action]);
+    else printLine(terminal, saidOf(action, report));
     return EXIT.OK;
   },
 };
