@@ -5,11 +5,10 @@ import { NO_ATTACHMENT } from '@webdfs/wire';
 import { encodeReadBlock, type ReadBlockHead } from './block-codec.ts';
 import { packBlockBody, unpackBlockBody } from './block-entry.ts';
 import type { MoveMeter } from './move-meter.ts';
+import { READ_BYTES, type ReadBuffers } from './read-buffers.ts';
 import { REQUEST_FORMAT } from './request-codec.ts';
 import { VERB } from './verbs.ts';
 
-/** One read of the store, and one piece sent: whole chunks, so that each is verified once. */
-const READ_BYTES = 256 * 1024;
 const DEADLINE_MS = 30_000;
 
 const DONE: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTACHMENT };
@@ -28,7 +27,7 @@ export async function serveBlock(
   store: Store,
   read: ReadBlockHead,
   body: Outgoing,
-  options: { context: CallContext; staged: boolean; moves: MoveMeter },
+  options: { context: CallContext; staged: boolean; buffers: ReadBuffers; moves?: MoveMeter },
 ): Promise<Message> {
   const source = sourceOf(store, read, options.staged);
   const end = read.length === 0 ? source.size : read.offset + read.length;
@@ -39,10 +38,11 @@ export async function serveBlock(
     options.context.signal.throwIfAborted();
     const length = Math.min(READ_BYTES - (at % READ_BYTES), end - at);
     const bytes = new Uint8Array(length);
-    if (options.staged) {
+    if (options.moves === undefined) await source.read(at, bytes);
+    else {
       await options.moves.read(length, () => source.read(at, bytes));
       options.moves.sent(length);
-    } else await source.read(at, bytes);
+    }
     if (!body.write(lentOnce(bytes))) await body.ready();
     at += length;
   }
@@ -68,12 +68,7 @@ function sourceOf(store: Store, { policy, group, id }: ReadBlockHead, staged: bo
  *
  * @throws CHECKSUM_MISMATCH if that node has others, or the link's errors
  */
-export async function copyBlock(
-  store: Store,
-  link: Link,
-  entry: LogEntry,
-  { signal, moves }: { readonly signal?: AbortSignal; readonly moves?: MoveMeter } = {},
-): Promise<void> {
+export async function copyBlock(store: Store, link: Link, entry: LogEntry, signal?: AbortSignal): Promise<void> {
   const group: GroupKey = { policy: entry.policy, group: entry.group };
   const head = encodeReadBlock({ ...group, id: entry.key, offset: 0, length: 0 }, 0);
   const options = signal === undefined ? { deadlineMs: DEADLINE_MS } : { deadlineMs: DEADLINE_MS, signal };
@@ -82,19 +77,9 @@ export async function copyBlock(
   const staging = store.stage(group, entry.key);
   try {
     const { size } = unpackBlockBody(entry.body);
-    // what the device takes at once is on its account when it is next waited for
-    let unwaited = 0;
-    await drain(body, size, (bytes) => {
-      moves?.received(bytes.length);
-      unwaited += bytes.length;
-      const written = staging.write(bytes);
-      if (moves === undefined || written === undefined) return written;
-      const waited = unwaited;
-      unwaited = 0;
-      return moves.write(waited, () => written);
-    });
+    await drain(body, size, (bytes) => staging.write(bytes));
     await answer;
-    const whole = await (moves === undefined ? staging.finish() : moves.write(unwaited, () => staging.finish()));
+    const whole = await staging.finish();
     if (equalBytes(packBlockBody(whole.size, whole.sums), entry.body)) return;
     throw new WebdfsError('CHECKSUM_MISMATCH', `node ${link.peer} sent a block of ${whole.size} bytes that is another`);
   } catch (error) {
@@ -104,7 +89,8 @@ export async function copyBlock(
   }
 }
 
-async function drain(
+/** Takes a body of at most `limit` bytes to its end. @throws TOO_LARGE, and the link's errors */
+export async function drain(
   body: Incoming,
   limit: number,
   write: (bytes: Uint8Array) => Promise<void> | undefined,

@@ -1,9 +1,13 @@
 import { type GroupKey, groupNumber } from '@webdfs/base';
+import type { CallContext, Message, Outgoing } from '@webdfs/wire';
 import type { EngineHooks } from './hooks.ts';
-import { Learner, type LearnerLimits } from './learner.ts';
+import { Learner, type LearnerLimits, type Moving } from './learner.ts';
 import { LearnerSource, type SourceLimits } from './learner-source.ts';
 import { serveKeys } from './fetching.ts';
 import type { CallHandler } from './engine.ts';
+import { attachedBytes, isUrgent, serveMovedBlock } from './move-block.ts';
+import { MovePace } from './move-pace.ts';
+import { MovePlan } from './move-plan.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import type { CatchUpStatus } from './status-codec.ts';
 import { VERB } from './verbs.ts';
@@ -13,6 +17,7 @@ import { VERB } from './verbs.ts';
  * docs/internals/catching-up.md tells how.
  */
 export class CatchUp {
+  readonly pace: MovePace;
   readonly #host: ReplicaHost;
   readonly #learner: Learner;
   readonly #source: LearnerSource;
@@ -22,16 +27,33 @@ export class CatchUp {
 
   constructor(host: ReplicaHost, limits: { learner?: Partial<LearnerLimits>; source?: Partial<SourceLimits> } = {}) {
     this.#host = host;
-    this.#learner = new Learner(host, limits.learner);
-    this.#source = new LearnerSource(host, limits.source);
+    const moving: Moving = { plan: new MovePlan(host), pace: new MovePace(host) };
+    this.pace = moving.pace;
+    this.#learner = new Learner(host, moving, limits.learner);
+    this.#source = new LearnerSource(host, moving.plan, limits.source);
   }
 
   /** Answers the verbs of learning from now on. */
   register(add: (verb: number, handler: CallHandler) => void): void {
     add(VERB.LEARN, (message, context) => this.#learner.onLearn(message, context.from));
     add(VERB.LEARNED, (message, context) => this.#source.onLearned(message, context.from));
-    add(VERB.PAGE, (message, context) => this.#source.onPage(message, context.from));
-    add(VERB.FETCH_KEYS, (message) => serveKeys(this.#host, message));
+    add(VERB.PAGE, async (message, context) => {
+      return await this.#inTurn(await this.#source.onPage(message, context.from), context);
+    });
+    add(VERB.FETCH_KEYS, async (message, context) => {
+      return await this.#inTurn(await serveKeys(this.#host, message), context);
+    });
+  }
+
+  /** MOVE_BLOCK. */
+  async serveBlock(message: Message, body: Outgoing, context: CallContext): Promise<Message> {
+    return await serveMovedBlock(this.#host, this.pace.outgo, [message, body, context]);
+  }
+
+  /** An answer leaves when its bytes may. */
+  async #inTurn({ group, answer }: { group: GroupKey; answer: Message }, { signal }: CallContext): Promise<Message> {
+    await this.pace.outgo.pass(attachedBytes(answer), isUrgent(this.#host.map.view, group), signal);
+    return answer;
   }
 
   /** After the engine has started. */
@@ -40,11 +62,13 @@ export class CatchUp {
       this.#learner.mapChanged(groups);
       this.#source.mapChanged(view, groups);
     });
+    this.pace.start();
     this.#source.start();
   }
 
   stop(): void {
     this.#stop?.();
+    this.pace.stop();
     this.#learner.stop();
     this.#source.stop();
   }
@@ -73,7 +97,7 @@ export class CatchUp {
   }
 
   /** Numbers for metrics and tests. */
-  counters(): Readonly<Record<'teaching' | 'waiting' | 'equalGroups' | 'removedEntries', number>> {
-    return { ...this.#source.counts(), ...this.#learner.counters() };
+  counters(): ReturnType<LearnerSource['counts']> & ReturnType<Learner['counters']> & ReturnType<MovePace['counters']> {
+    return { ...this.#source.counts(), ...this.#learner.counters(), ...this.pace.counters() };
   }
 }

@@ -229,11 +229,7 @@ export class ReplicaEngine implements ReplicaHost {
     }
     const { request } = decodeReadBlock(message);
     try {
-      return await serveBlock(this.store, request, body, {
-        context,
-        staged: verb === VERB.FETCH_STAGED,
-        moves: this.moves,
-      });
+      return await serveBlock(this.store, request, body, { context, staged: verb === VERB.FETCH_STAGED });
     } catch (error) {
       if (error instanceof WebdfsError && error.code === 'CORRUPT') this.#reader.repairBlock(request, request.id);
       throw error;

@@ -1,6 +1,6 @@
 import { type Ballot, compareBytes, type GroupKey, type NodeId, sleep, WebdfsError } from '@webdfs/base';
-import type { BlockRow, WalkRow } from '@webdfs/store';
-import { copyBlock, fromAny } from './block-transfer.ts';
+import type { BlockRow, LogEntry, WalkRow } from '@webdfs/store';
+import { fromAny } from './block-transfer.ts';
 import { fetchEntries, type FetchOptions, type Wanted } from './fetching.ts';
 import {
   type BlockPageRow,
@@ -13,6 +13,8 @@ import {
 } from './learner-codec.ts';
 import { compareHeld, compareWalk, type Pair, pairs, RowRun, type Verdict } from './learner-compare.ts';
 import { sameContents, sumOf } from './learner-pages.ts';
+import { attachedBytes, isUrgent, moveBlock } from './move-block.ts';
+import type { MoveLane } from './move-pace.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import { blockGoneOf, noteOf, type Synthesis, tombstoneOf } from './synthetic-entry.ts';
 import { VERB } from './verbs.ts';
@@ -24,6 +26,8 @@ export interface Movement {
   entries: number;
   bytes: number;
   removed: number;
+  /** Bytes of blocks that came and were not kept: a source that broke off, a change that was given up. */
+  wasted: number;
   /** Bytes known to be missing and not yet here. */
   missing: number;
 }
@@ -35,12 +39,17 @@ export interface LessonOptions {
   /** All committed entries up to here are known to be applied here; 0: nothing is known. */
   readonly complete: number;
   readonly movement: Movement;
+  /** At what pace it takes things in. */
+  readonly lane: MoveLane;
+  /** Members to get things from, the best first; asked again for each batch, since they change. */
+  readonly sources: () => readonly NodeId[];
   /** Runs the copying of a block when its turn comes. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   readonly signal: AbortSignal;
 }
 
-const CALL_MS = 10_000;
+/** A page waits for its turn where the primary may send only so much. */
+const CALL_MS = 60_000;
 /** Own rows read at once, and things fetched or installed together. */
 const RUN_ROWS = 256;
 const BATCH = 128;
@@ -82,16 +91,16 @@ export class Lesson {
     await this.#learnRequests();
     if (sameContents(known, await sumOf(store, key))) return;
     if (complete > 0) {
-      await this.#pass(complete);
+      await this.#compare(complete);
       if ((await this.#compareSums()) === 'same') return;
     }
-    await this.#pass(0);
+    await this.#compare(0);
     if ((await this.#compareSums()) === 'different') {
       throw new WebdfsError('UNAVAILABLE', `group ${key.policy}/${key.group} differs after all its rows were compared`);
     }
   }
 
-  async #pass(above: number): Promise<void> {
+  async #compare(above: number): Promise<void> {
     await this.#learnNotes();
     await this.#learnBlocks(above);
     await this.#learnRecords(above);
@@ -164,12 +173,19 @@ export class Lesson {
     const wanted = rows.map(({ key: id, sequence }): Wanted => ({ item: { ...key, type: 'record', id }, sequence }));
     for await (const entries of fetchEntries(this.#host, wanted, this.#fetchOptions())) {
       await Promise.all(entries.map((entry) => store.install(entry)));
+      let bytes = 0;
+      for (const entry of entries) bytes += entry.body.length;
       movement.entries += entries.length;
-      for (const entry of entries) {
-        movement.bytes += entry.body.length;
-        this.#host.moves.received(entry.body.length);
-      }
+      movement.bytes += bytes;
+      this.#host.moves.received(bytes);
+      await this.#pass(bytes);
     }
+  }
+
+  /** What has come counts, and what comes next waits for it. */
+  async #pass(bytes: number): Promise<void> {
+    const { lane, key, signal } = this.#options;
+    await lane.pass(bytes, isUrgent(this.#host.map.view, key), signal);
   }
 
   async #learnBlocks(above: number): Promise<void> {
@@ -198,19 +214,15 @@ export class Lesson {
   }
 
   async #fetchBlocks(rows: readonly BlockPageRow[]): Promise<void> {
-    const { key, movement, inTurn, signal } = this.#options;
+    const { key, movement, inTurn } = this.#options;
     const sizes = new Map(rows.map(({ id, size }) => [Buffer.from(id).toString('hex'), size]));
-    const options = this.#fetchOptions();
     const wanted = rows.map(({ id, sequence }): Wanted => ({ item: { ...key, type: 'block', id }, sequence }));
     for (const { size } of rows) movement.missing += size;
     try {
-      for await (const entries of fetchEntries(this.#host, wanted, options)) {
+      for await (const entries of fetchEntries(this.#host, wanted, this.#fetchOptions())) {
         const copies = entries.map((entry) =>
           inTurn(async () => {
-            await fromAny(this.#spread(options.sources), (node) =>
-              copyBlock(this.#host.store, this.#host.link(node), entry, { signal, moves: this.#host.moves }),
-            );
-            await this.#host.store.install(entry);
+            await this.#moveBlock(entry);
             const name = Buffer.from(entry.key).toString('hex');
             const size = sizes.get(name) ?? 0;
             sizes.delete(name);
@@ -224,6 +236,16 @@ export class Lesson {
     } finally {
       for (const size of sizes.values()) movement.missing -= size;
     }
+  }
+
+  async #moveBlock(entry: LogEntry): Promise<void> {
+    const { lane, movement, sources, signal } = this.#options;
+    signal.throwIfAborted();
+    const wasted = (bytes: number): void => void (movement.wasted += bytes);
+    await fromAny(sources(), (node) =>
+      moveBlock(entry, { host: this.#host, link: this.#host.link(node), lane, wasted, signal }),
+    );
+    await this.#host.store.install(entry);
   }
 
   /** Notes are few: all are compared. What the primary has not is ended here. */
@@ -281,7 +303,9 @@ export class Lesson {
     const { key, ballot, primary, signal } = this.#options;
     const message = encodePageRequest({ ...key, ballot, kind, above, after });
     const answer = await this.#host.link(primary).call(VERB.PAGE, message, { deadlineMs: CALL_MS, signal });
-    return decodePage(answer, kind);
+    const page = decodePage(answer, kind);
+    await this.#pass(attachedBytes(answer));
+    return page;
   }
 
   #synthesis(sequence: number): Synthesis {
@@ -289,15 +313,8 @@ export class Lesson {
   }
 
   #fetchOptions(): FetchOptions {
-    const { key, primary, signal } = this.#options;
-    const { inSync } = this.#host.map.view.group(key);
-    return { sources: [primary, ...inSync.filter((node) => node !== primary && node !== this.#host.self)], signal };
-  }
-
-  /** Blocks come from all members alike: another first for each group. */
-  #spread(sources: readonly NodeId[]): NodeId[] {
-    const first = this.#options.key.group % sources.length;
-    return [...sources.slice(first), ...sources.slice(0, first)];
+    const { primary, sources, signal } = this.#options;
+    return { primary, sources: sources(), signal };
   }
 }
 

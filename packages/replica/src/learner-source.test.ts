@@ -59,7 +59,9 @@ class Primary {
       failLearner: () => this.told.push('fail'),
       arrange: () => this.told.push('arrange'),
     };
-    this.source = new LearnerSource(host as unknown as ReplicaHost);
+    this.source = new LearnerSource(host as unknown as ReplicaHost, {
+      advice: () => ({ sources: [], turn: 0, depth: 0 }),
+    });
   }
 
   /** Lets what was asked and answered come through. */

@@ -24,6 +24,7 @@ import {
 } from './learner-codec.ts';
 import { isOutOfOrder, lacking, Pauses } from './learner-needs.ts';
 import { pageOf, sumOf } from './learner-pages.ts';
+import type { MovePlan } from './move-plan.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import { REQUEST_FORMAT } from './request-codec.ts';
 import { VERB } from './verbs.ts';
@@ -33,8 +34,10 @@ export interface SourceLimits {
   readonly groupsPerNode: number;
   /** Groups in one order. */
   readonly groupsPerOrder: number;
-  /** All groups are looked at again after so long, milliseconds: nothing depends on hearing of every change. */
+  /** Groups that lack something are looked at again after so long, milliseconds. */
   readonly lookMs: number;
+  /** At every so many of these looks all groups are: nothing depends on hearing of every change. */
+  readonly looksAtAll: number;
   /** A learner of which nothing was heard for so long is given up. */
   readonly silenceMs: number;
   /** Pause after a group's first failure with a node; doubles up to the other. */
@@ -46,6 +49,7 @@ export const SOURCE_LIMITS: SourceLimits = {
   groupsPerNode: 512,
   groupsPerOrder: 256,
   lookMs: 1_000,
+  looksAtAll: 30,
   silenceMs: 30_000,
   firstPauseMs: 250,
   lastPauseMs: 300_000,
@@ -85,14 +89,19 @@ const TAKEN: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTAC
 export class LearnerSource {
   readonly #host: ReplicaHost;
   readonly #limits: SourceLimits;
+  readonly #plan: Pick<MovePlan, 'advice'>;
+  /** Groups that had something to be done about when they were last looked at. */
+  readonly #unsettled = new Map<number, GroupKey>();
   readonly #schools = new Map<NodeId, School>();
   readonly #pauses: Pauses;
   #timer: Timer | undefined;
   #isStopped = false;
   #isStarting = false;
+  #looks = 0;
 
-  constructor(host: ReplicaHost, limits: Partial<SourceLimits> = {}) {
+  constructor(host: ReplicaHost, plan: Pick<MovePlan, 'advice'>, limits: Partial<SourceLimits> = {}) {
     this.#host = host;
+    this.#plan = plan;
     this.#limits = { ...SOURCE_LIMITS, ...limits };
     this.#pauses = new Pauses(host, this.#limits);
   }
@@ -142,13 +151,15 @@ export class LearnerSource {
   /** Looks at one group: whom it lacks, and what became of the learner it has. */
   consider(key: GroupKey): void {
     if (this.#isStopped) return;
+    this.#unsettled.delete(groupNumber(key));
     const isServed = this.#host.serving(key) !== 0;
     let isTaught = false;
     for (const school of this.#schools.values()) {
       if (this.#isTaught(school, key, isServed)) isTaught = true;
       if (!isServed) school.waiting.delete(groupNumber(key));
     }
-    if (isServed && !isTaught) this.#seek(key);
+    if (isTaught) this.#unsettled.set(groupNumber(key), key);
+    else if (isServed) this.#seek(key);
   }
 
   /** Whether the group still has its learner there. */
@@ -174,8 +185,13 @@ export class LearnerSource {
     const view = map.view.group(key);
     // what is whole can wait; what lacks copies cannot
     if (map.view.map.paused === true && view.inSync.length >= view.copies) return;
-    const node = lacking(view).find(
-      (each) => each !== self && map.view.live(each) !== undefined && !this.#pauses.isPaused(key, each),
+    const isSettled = lacking(view).length === 0 && !isOutOfOrder(view);
+    if (!isSettled) this.#unsettled.set(groupNumber(key), key);
+    const node = this.#firstOf(
+      key,
+      lacking(view).filter(
+        (each) => each !== self && map.view.live(each) !== undefined && !this.#pauses.isPaused(key, each),
+      ),
     );
     if (node === undefined) {
       if (isOutOfOrder(view)) this.#host.arrange(key);
@@ -184,6 +200,13 @@ export class LearnerSource {
     const school = this.#school(node);
     school.waiting.set(groupNumber(key), key);
     this.#orderSoon(school);
+  }
+
+  /** Whom the plan lets have it first, so that it can pass it on. */
+  #firstOf(key: GroupKey, nodes: readonly NodeId[]): NodeId | undefined {
+    if (nodes.length < 2) return nodes[0];
+    const depths = new Map(nodes.map((node) => [node, this.#plan.advice(key, node).depth]));
+    return nodes.toSorted((a, b) => depths.get(a)! - depths.get(b)!)[0];
   }
 
   // ---- orders ----
@@ -219,9 +242,13 @@ export class LearnerSource {
     const room = this.#limits.groupsPerNode - school.pupils.size;
     const limit = school.isReached ? Math.min(room, this.#limits.groupsPerOrder, MAX_LEARN_GROUPS) : Math.min(room, 1);
     const { view } = this.#host.map;
-    // those with the fewest copies first
-    const copies = (key: GroupKey): number => view.group(key).inSync.length;
-    const next = [...school.waiting.values()].toSorted((a, b) => copies(a) - copies(b)).slice(0, Math.max(0, limit));
+    const waiting = Array.from(school.waiting.values(), (key) => {
+      return { key, turn: this.#plan.advice(key, school.node).turn };
+    });
+    const next = waiting
+      .sort((a, b) => a.turn - b.turn)
+      .slice(0, Math.max(0, limit))
+      .map(({ key }) => key);
     for (const key of next) school.waiting.delete(groupNumber(key));
     const session = view.live(school.node)?.session;
     if (session === undefined || next.length === 0 || this.#isStopped) return;
@@ -344,11 +371,15 @@ export class LearnerSource {
     return TAKEN;
   }
 
-  /** PAGE. @throws NOT_PRIMARY, CORRUPT, TOO_LARGE */
-  async onPage(message: Message, from: NodeId): Promise<Message> {
+  /** PAGE. @throws CONFLICT if the node is not to learn it any more, NOT_PRIMARY, CORRUPT, TOO_LARGE */
+  async onPage(message: Message, from: NodeId): Promise<{ readonly group: GroupKey; readonly answer: Message }> {
+    const request = decodePageRequest(message);
     const school = this.#schools.get(from);
     if (school !== undefined) school.heardAt = this.#host.clock.monotonic();
-    return encodePage(await pageOf(this.#host, decodePageRequest(message)));
+    if (school?.pupils.get(groupNumber(request))?.ballot !== request.ballot) {
+      throw new WebdfsError('CONFLICT', `node ${from} is not to learn group ${request.policy}/${request.group} now`);
+    }
+    return { group: request, answer: encodePage(await pageOf(this.#host, request)) };
   }
 
   // ---- time ----
@@ -362,7 +393,8 @@ export class LearnerSource {
       if (school.pupils.size === 0 && school.waiting.size === 0 && !school.isOrdering)
         this.#schools.delete(school.node);
     }
-    for (const key of this.#host.served()) this.consider(key);
+    const all = this.#looks++ % this.#limits.looksAtAll === 0;
+    for (const key of all ? this.#host.served() : [...this.#unsettled.values()]) this.consider(key);
     this.#timer = this.#host.clock.after(this.#limits.lookMs, () => this.#lookAgain());
   }
 

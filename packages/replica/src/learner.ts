@@ -1,4 +1,13 @@
-import { type GroupKey, groupNumber, messageOf, type NodeId, type Revision, sleep, WebdfsError } from '@webdfs/base';
+import {
+  type GroupKey,
+  groupNumber,
+  messageOf,
+  type NodeId,
+  type Revision,
+  sleep,
+  type Timer,
+  WebdfsError,
+} from '@webdfs/base';
 import { revisionOf } from '@webdfs/cluster';
 import type { Message } from '@webdfs/wire';
 import {
@@ -11,8 +20,10 @@ import {
   type LearnReport,
   MAX_LEARN_GROUPS,
 } from './learner-codec.ts';
-import { Diverged, Lesson, type Movement } from './learner-lesson.ts';
+import { Diverged, Lesson, type LessonOptions, type Movement } from './learner-lesson.ts';
 import { sameContents, sumOf } from './learner-pages.ts';
+import type { MoveLane, MovePace } from './move-pace.ts';
+import type { MovePlan } from './move-plan.ts';
 import { Rate } from './rate.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import type { CatchUpStatus } from './status-codec.ts';
@@ -28,13 +39,21 @@ export interface LearnerLimits {
   readonly reportMs: number;
 }
 
-export const LEARNER_LIMITS: LearnerLimits = { lessons: 16, blocks: 4, reportMs: 10_000 };
+export const LEARNER_LIMITS: LearnerLimits = { lessons: 16, blocks: 8, reportMs: 10_000 };
+
+/** What says from whom, in which order and how fast this node learns and teaches. */
+export interface Moving {
+  readonly plan: MovePlan;
+  readonly pace: MovePace;
+}
 
 /** A group that is being learned, or was, in one ballot. */
 interface Course {
   readonly order: LearnOrder;
   readonly primary: NodeId;
   readonly stop: AbortController;
+  /** By this node's own map, which may be behind that of its primary. */
+  isWanted: boolean;
   /** Known to be applied here before its log was rebased; see `LessonOptions.complete`. */
   complete: number;
 }
@@ -43,6 +62,8 @@ interface Course {
 const ORDERS_AT_ONCE = 64;
 const REPORT_MS = 5_000;
 const REPORT_PAUSE_MS = 100;
+/** A primary hears so often of a node that learns from it, though groups may take long. */
+const PRESENCE_MS = 5_000;
 
 /**
  * This node as a learner (protocol J2, J3): follows the groups that their primaries tell it to learn, compares what it
@@ -51,19 +72,24 @@ const REPORT_PAUSE_MS = 100;
 export class Learner {
   readonly #host: ReplicaHost;
   readonly #limits: LearnerLimits;
+  readonly #lane: MoveLane;
+  readonly #plan: MovePlan;
   readonly #courses = new Map<number, Course>();
   readonly #lessons: Turns;
   readonly #blocks: Turns;
-  readonly #movement: Movement = { compared: 0, entries: 0, bytes: 0, removed: 0, missing: 0 };
+  readonly #movement: Movement = { compared: 0, entries: 0, bytes: 0, removed: 0, wasted: 0, missing: 0 };
   readonly #rate: Rate;
   readonly #reports = new Map<NodeId, LearnReport[]>();
   readonly #stop = new AbortController();
+  #presence: Timer | undefined;
   #equal = 0;
   /** Some group here may lack its tail: no commit point proves anything. */
   #isSuspect = false;
 
-  constructor(host: ReplicaHost, limits: Partial<LearnerLimits> = {}) {
+  constructor(host: ReplicaHost, moving: Moving, limits: Partial<LearnerLimits> = {}) {
     this.#host = host;
+    this.#lane = moving.pace.intake;
+    this.#plan = moving.plan;
     this.#limits = { ...LEARNER_LIMITS, ...limits };
     this.#lessons = new Turns(this.#limits.lessons);
     this.#blocks = new Turns(this.#limits.blocks);
@@ -71,17 +97,23 @@ export class Learner {
   }
 
   stop(): void {
+    this.#presence?.cancel();
     this.#stop.abort(new WebdfsError('CANCELLED', 'the node is stopping'));
     for (const course of this.#courses.values()) course.stop.abort(this.#stop.signal.reason);
     this.#courses.clear();
   }
 
-  /** Courses whose ballot is over end; those that made this node a member as well. */
+  /** Courses whose ballot is over end, those that made this node a member as well; and those that no goal wants any more. */
   mapChanged(groups: readonly GroupKey[] | 'all'): void {
+    const { map, self } = this.#host;
     const affected = groups === 'all' ? [...this.#courses.values()].map(({ order }) => order) : groups;
     for (const key of affected) {
       const course = this.#courses.get(groupNumber(key));
-      if (course !== undefined && this.#host.map.view.group(key).ballot !== course.order.ballot) this.#end(course);
+      if (course === undefined) continue;
+      const { ballot, goal } = map.view.group(key);
+      const wasWanted = course.isWanted;
+      course.isWanted = goal.includes(self);
+      if (ballot !== course.order.ballot || (wasWanted && !course.isWanted)) this.#end(course);
     }
   }
 
@@ -92,9 +124,10 @@ export class Learner {
     return { groups, bytes: missing, bytesPerSecond, compared, fetchedEntries: entries, fetchedBytes: bytes };
   }
 
-  /** Since the start: groups found equal at once, and entries removed here. */
-  counters(): { readonly equalGroups: number; readonly removedEntries: number } {
-    return { equalGroups: this.#equal, removedEntries: this.#movement.removed };
+  /** Since the start: groups found equal at once, entries removed here, bytes that came and were kept, and those in vain. */
+  counters(): Readonly<Record<'equalGroups' | 'removedEntries' | 'learnedBytes' | 'wastedBytes', number>> {
+    const { removed, bytes, wasted } = this.#movement;
+    return { equalGroups: this.#equal, removedEntries: removed, learnedBytes: bytes, wastedBytes: wasted };
   }
 
   /** LEARN: which groups are equal already, which are accepted. @throws UNAVAILABLE, DISK_FULL, CORRUPT and the like */
@@ -140,8 +173,10 @@ export class Learner {
     const before = this.#courses.get(number);
     if (before?.order.ballot === order.ballot && before.order.base.sequence === order.base.sequence) return 'accepted';
     if (before !== undefined) this.#end(before);
-    const course: Course = { order, primary, stop: new AbortController(), complete: 0 };
+    const isWanted = this.#host.map.view.group(order).goal.includes(this.#host.self);
+    const course: Course = { order, primary, stop: new AbortController(), isWanted, complete: 0 };
     this.#courses.set(number, course);
+    this.#attend();
     try {
       const isEqual = await this.#follow(course);
       if (this.#courses.get(number) !== course) return 'refused';
@@ -154,8 +189,12 @@ export class Learner {
       this.#end(course);
       throw error;
     }
-    void this.#lessons.run(() => this.#teach(course));
+    void this.#lessons.run(() => this.#teach(course), this.#turnOf(order));
     return 'accepted';
+  }
+
+  #turnOf(key: GroupKey): number {
+    return this.#plan.advice(key, this.#host.self).turn;
   }
 
   /** Begins to take the group's new records. @returns whether it holds all of the old ones */
@@ -179,7 +218,9 @@ export class Learner {
     if (stop.signal.aborted) return;
     const { policy, group, ballot, sum } = order;
     const key = { policy, group };
-    const options = { key, ballot, primary, complete, movement: this.#movement, signal: stop.signal };
+    const sources = (): readonly NodeId[] => this.#plan.advice(key, this.#host.self).sources;
+    const { signal } = stop;
+    const options = { key, ballot, primary, complete, movement: this.#movement, lane: this.#lane, sources, signal };
     let outcome: LearnReport['outcome'] = 'ready';
     try {
       await this.#lesson(options, sum);
@@ -193,8 +234,9 @@ export class Learner {
     this.#report(primary, { ...key, ballot, outcome });
   }
 
-  async #lesson(options: Omit<ConstructorParameters<typeof Lesson>[1], 'inTurn'>, sum: GroupSum): Promise<void> {
-    const lesson = new Lesson(this.#host, { ...options, inTurn: (work) => this.#blocks.run(work) });
+  async #lesson(options: Omit<LessonOptions, 'inTurn'>, sum: GroupSum): Promise<void> {
+    const turn = this.#turnOf(options.key);
+    const lesson = new Lesson(this.#host, { ...options, inTurn: (work) => this.#blocks.run(work, turn) });
     try {
       await lesson.run(sum);
     } catch (error) {
@@ -208,6 +250,29 @@ export class Learner {
     course.stop.abort(new WebdfsError('CANCELLED', 'the ballot is over'));
     const number = groupNumber(course.order);
     if (this.#courses.get(number) === course) this.#courses.delete(number);
+  }
+
+  /** A group may take minutes at the pace that is allowed: meanwhile its primary hears that it is being learned. */
+  #attend(): void {
+    if (this.#presence !== undefined || this.#stop.signal.aborted) return;
+    this.#presence = this.#host.clock.after(PRESENCE_MS, () => {
+      this.#presence = undefined;
+      if (this.#courses.size === 0) return;
+      for (const primary of new Set([...this.#courses.values()].map((course) => course.primary))) {
+        void this.#sayPresent(primary);
+      }
+      this.#attend();
+    });
+  }
+
+  async #sayPresent(primary: NodeId): Promise<void> {
+    const message = encodeLearned(this.#host.session(), []);
+    try {
+      await this.#host.link(primary).call(VERB.LEARNED, message, { deadlineMs: REPORT_MS, signal: this.#stop.signal });
+    } catch (error) {
+      // who is not there hears nothing: it begins the groups anew
+      if (!(error instanceof WebdfsError)) throw error;
+    }
   }
 
   /** Reports of one turn travel together; one call to a node at a time. */

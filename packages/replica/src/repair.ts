@@ -132,7 +132,7 @@ export class Repair {
     if (entry.sequence !== here.sequence) {
       throw new WebdfsError('NOT_FOUND', `node ${node} has version ${entry.sequence}, not ${here.sequence}`);
     }
-    if (item.type === 'block') await copyBlock(store, link, entry, { signal: this.#stop.signal });
+    if (item.type === 'block') await copyBlock(store, link, entry, this.#stop.signal);
     await store.install(entry);
   }
 }

@@ -1,4 +1,4 @@
-import type { Handlers, Message } from '@webdfs/wire';
+import type { CallContext, Handlers, Message } from '@webdfs/wire';
 import { CatchUp } from './catch-up.ts';
 import { type EngineOptions, ReplicaEngine } from './engine.ts';
 import { Garbage, type GarbageLimits } from './garbage.ts';
@@ -89,13 +89,29 @@ export class ReplicaNode {
 
   /** What a transport calls. */
   readonly handlers: Handlers = {
-    call: (verb, message, context) => this.engine.handleCall(verb, message, context),
+    call: (verb, message, context) => this.#call(verb, message, context),
     post: (verb, message, from) => {
       if (verb === VERB.PROTOCOL) this.engine.handlePost(from, message);
     },
     receive: (verb, message, body, context) => this.engine.receive(verb, message, body, context),
-    serve: (verb, message, body, context) => this.engine.serve(verb, message, body, context),
+    serve: (verb, message, body, context) =>
+      verb === VERB.MOVE_BLOCK
+        ? this.catchUp.serveBlock(message, body, context)
+        : this.engine.serve(verb, message, body, context),
   };
+
+  /** What clients wait for tells how fast groups may move beside it. */
+  #call(verb: number, message: Message, context: CallContext): Promise<Message> {
+    const answer = this.engine.handleCall(verb, message, context);
+    const kind = verb === VERB.READ ? 'read' : verb === VERB.WRITE ? 'write' : undefined;
+    if (kind === undefined) return answer;
+    const { clock } = this.engine;
+    const began = clock.monotonic();
+    const took = (): void => this.catchUp.pace.answered(kind, clock.monotonic() - began);
+    // who is refused tries again elsewhere: that is not a wait
+    answer.then(took, () => undefined);
+    return answer;
+  }
 
   #register(): void {
     const { engine, garbage, scrubber } = this;

@@ -28,6 +28,14 @@ test('no more than the limit run at once, all run, in the order in which they ca
   assert.equal(turns.running, 0);
 });
 
+test('of those that wait, the first in rank is next', async () => {
+  const turns = new Turns(1);
+  const order: number[] = [];
+  const ranks = [0, 3, 1, 2, 1, 0];
+  await Promise.all(ranks.map((rank, i) => turns.run(async () => void order.push(i), rank)));
+  assert.deepEqual(order, [0, 5, 2, 4, 3, 1]);
+});
+
 test('a rate is that of the last seconds, and falls to nothing when nothing moves', () => {
   const clock = new ManualClock();
   const rate = new Rate(clock);

@@ -1,6 +1,6 @@
 /**
  * Numbers of the verbs that nodes call each other with. 1–6 come from gateways, 7–12 are replication's own, 13–16 the
- * learners', 18–22 the scrub's; other rooms number theirs from 32.
+ * learners', 18–22 the scrub's, 23 the learners' again; other rooms number theirs from 32.
  */
 export const VERB = {
   /** call: `WriteRequest` → `WriteAnswer` */
@@ -47,6 +47,8 @@ export const VERB = {
   BURY: 21,
   /** call: begin or go on with a pass that counts all copies; how far this node is (scrub/scrubber.ts) */
   SCRUB: 22,
+  /** serve: bytes of a committed block for a node that learns, at the pace of moving (move-block.ts) */
+  MOVE_BLOCK: 23,
 } as const;
 
 /** The first number that rooms above may use. */

@@ -1,3 +1,11 @@
+export {
+  BACK_OFF,
+  type BackOffOptions,
+  backOffStep,
+  type MovingPace,
+  type MovingSample,
+  UNHURRIED,
+} from './back-off.ts';
 export { balanceIntake, type IntakeOptions } from './balance-intake.ts';
 export {
   type Bound,

@@ -46,7 +46,7 @@ export async function serveMend(host: ReplicaHost, message: Message, signal: Abo
     const link = host.link(node);
     const entry = await fetchEntry(link, item, { type: item.type, key: item.id });
     checkIsOrdered(entry, order);
-    if (item.type === 'block') await copyBlock(host.store, link, entry, { signal });
+    if (item.type === 'block') await copyBlock(host.store, link, entry, signal);
     await host.store.install(entry);
   });
   host.log.info('copy mended', { policy: item.policy, group: item.group, what: item.type, sequence: order.sequence });

@@ -1,0 +1,143 @@
+import { type Clock, sleep, type Timer, TokenBucket } from '@webdfs/base';
+import type { LocalMap } from '@webdfs/cluster';
+import { backOffStep, type MovingPace, UNHURRIED } from '@webdfs/rescale';
+import type { MoveMeter } from './move-meter.ts';
+import { WaitSamples } from './wait-samples.ts';
+
+/** Between looks at what was moved and how long clients waited. */
+const LOOK_MS = 1_000;
+/** A piece is asked for at once: an eighth of a second's, within bounds, in whole chunks that are verified once. */
+const PIECES_PER_SECOND = 8;
+const LEAST_PIECE = 65_536;
+const MOST_PIECE = 1_048_576;
+
+/** One direction of what moves through a node: what learning takes in, or what is sent to learners. */
+export class MoveLane {
+  readonly #clock: Clock;
+  readonly #bucket: TokenBucket;
+  #bytes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#bucket = new TokenBucket(Infinity, clock);
+  }
+
+  /** All that passed, bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Bytes per second that pass now; `Infinity`: all. */
+  get rate(): number {
+    return this.#bucket.rate;
+  }
+
+  /** Bytes to be asked for at once. */
+  get pieceBytes(): number {
+    const chunks = Math.floor(this.rate / PIECES_PER_SECOND / LEAST_PIECE);
+    return Math.max(LEAST_PIECE, Math.min(MOST_PIECE, chunks * LEAST_PIECE));
+  }
+
+  /** Waits until some bytes may pass. What is urgent counts, and waits for nothing. @throws the signal's reason */
+  async pass(bytes: number, isUrgent: boolean, signal?: AbortSignal): Promise<void> {
+    this.#bytes += bytes;
+    const waitMs = this.#bucket.reserve(bytes);
+    if (waitMs > 0 && !isUrgent) await sleep(this.#clock, waitMs, signal);
+  }
+
+  limit(rate: number): void {
+    this.#bucket.setRate(Math.max(LEAST_PIECE, rate));
+  }
+}
+
+/** What it looks at. */
+export interface PaceSeams {
+  readonly clock: Clock;
+  readonly map: Pick<LocalMap, 'view'>;
+  readonly moves: Pick<MoveMeter, 'status'>;
+}
+
+/**
+ * How fast groups move to and from this node: within the limits that the map names, and slower where its clients wait longer than they do
+ * when it is calm (`backOffStep`). docs/internals/rescaling.md tells the rules.
+ */
+export class MovePace {
+  readonly intake: MoveLane;
+  readonly outgo: MoveLane;
+  readonly #clock: Clock;
+  readonly #map: Pick<LocalMap, 'view'>;
+  readonly #moves: Pick<MoveMeter, 'status'>;
+  readonly #waits = new WaitSamples();
+  #pace: MovingPace = UNHURRIED;
+  #lookedAt: number;
+  #seen = { in: 0, out: 0 };
+  #timer: Timer | undefined;
+
+  constructor({ clock, map, moves }: PaceSeams) {
+    this.#clock = clock;
+    this.#map = map;
+    this.#moves = moves;
+    this.intake = new MoveLane(clock);
+    this.outgo = new MoveLane(clock);
+    this.#lookedAt = clock.monotonic();
+  }
+
+  start(): void {
+    this.#lookedAt = this.#clock.monotonic();
+    this.#limit(false);
+    this.#again();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  /** A client of this node got its answer after so long. */
+  answered(kind: string, waitedMs: number): void {
+    this.#waits.add(kind, waitedMs);
+  }
+
+  /** `moveRate`: bytes per second that clients leave to it now; 0: as many as it can. */
+  counters(): Readonly<Record<'movedInBytes' | 'movedOutBytes' | 'moveRate' | 'moveSlowdowns', number>> {
+    const { rate } = this.intake;
+    return {
+      movedInBytes: this.intake.bytes,
+      movedOutBytes: this.outgo.bytes,
+      moveRate: rate === Infinity ? 0 : Math.round(rate),
+      moveSlowdowns: this.#pace.slowdowns,
+    };
+  }
+
+  #again(): void {
+    this.#timer = this.#clock.after(LOOK_MS, () => {
+      this.#look();
+      this.#again();
+    });
+  }
+
+  #look(): void {
+    const now = this.#clock.monotonic();
+    const { intake, outgo } = this;
+    const bytes = Math.max(intake.bytes - this.#seen.in, outgo.bytes - this.#seen.out);
+    const seconds = (now - this.#lookedAt) / 1_000;
+    this.#seen = { in: intake.bytes, out: outgo.bytes };
+    this.#lookedAt = now;
+    const { hasClients, waits } = this.#waits.take();
+    this.#pace = backOffStep(this.#pace, { at: now / 1_000, seconds, bytes, waits });
+    this.#limit(hasClients);
+  }
+
+  #limit(hasClients: boolean): void {
+    const { bytesPerSecond = Infinity, share = 1 } = this.#map.view.map.moveLimits ?? {};
+    const rate = Math.min(bytesPerSecond, this.#pace.limit);
+    const part = hasClients ? share : 1;
+    const { fastestReceive, fastestSend } = this.#moves.status();
+    this.intake.limit(Math.min(rate, partOf(part, fastestReceive)));
+    this.outgo.limit(Math.min(rate, partOf(part, fastestSend)));
+  }
+}
+
+/** A part of what a node was seen to do; until it was, it moves freely for the seconds that it takes to see it. */
+function partOf(part: number, fastest: number): number {
+  return part < 1 && fastest > 0 ? part * fastest : Infinity;
+}
