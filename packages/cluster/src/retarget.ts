@@ -122,9 +122,11 @@ export function proposeTarget(
     ],
     write: [
       mapWrite({ ...view.map, policies, target }),
-      ...places.map(({ folder, node }): Write => {
-        return { type: 'put', key: diskKey(node), value: formatDocument({ id: folder.storeId, founding: false }) };
-      }),
+      // it waits no more: the next change, a moment later, must not give it a second place
+      ...places.flatMap(({ folder, node }): Write[] => [
+        { type: 'put', key: diskKey(node), value: formatDocument({ id: folder.storeId, founding: false }) },
+        { type: 'delete', key: joinKey(folder.storeId) },
+      ]),
     ],
   };
 }
