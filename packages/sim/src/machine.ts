@@ -89,7 +89,6 @@ export class SimulatedMachine {
   /** Whether it is to run: it is switched on again when its process has ended. */
   isWanted: boolean;
   #place: NodeId | undefined;
-  /** Under which a spare machine's folder asks for its place. */
   #storeId: string | undefined;
   readonly #seams: MachineSeams;
   readonly #random: SeededRandom;
@@ -113,6 +112,11 @@ export class SimulatedMachine {
   get node(): NodeId {
     assert(this.#place !== undefined, 'a machine in the cluster has a place');
     return this.#place;
+  }
+
+  /** Under which a spare machine's folder asks for its place; undefined before it did. */
+  get storeId(): string | undefined {
+    return this.#storeId;
   }
 
   get isPlaced(): boolean {

@@ -67,7 +67,13 @@ export class Operator {
     const last = [undefined, undefined, 'drain', 'remove', 'reweigh', 'abort'] as const;
     const errand = last[this.#random.below(last.length)];
     if (errand !== undefined) await this.#go(errand);
-    for (const machine of this.#cluster.allMachines) if (!machine.isPlaced) machine.retire();
+    for (const machine of this.#cluster.allMachines) if (!machine.isPlaced && !this.#hasPlace(machine)) machine.retire();
+  }
+
+  /** By the map, though it may not have heard of it. */
+  #hasPlace({ storeId }: SimulatedMachine): boolean {
+    const { view } = this.#cluster;
+    return storeId !== undefined && view.nodes().some((node) => view.disk(node)?.id === storeId);
   }
 
   async #go(errand: Errand): Promise<void> {
