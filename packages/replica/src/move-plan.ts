@@ -60,6 +60,13 @@ export class MovePlan {
     this.#map = map;
   }
 
+  /** Copies that are planned. */
+  get copies(): number {
+    let count = 0;
+    for (const transfers of this.#transfers.values()) count += transfers.length;
+    return count;
+  }
+
   advice(key: GroupKey, receiver: NodeId): Advice {
     const view = this.#map.view;
     this.#makeAgain(view);
