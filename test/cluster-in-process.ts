@@ -12,6 +12,7 @@ import {
 } from '@webdfs/base';
 import { GroupRouter, type RouterLimits } from '@webdfs/client';
 import {
+  atGoal,
   createCluster,
   downKey,
   FIRST_POLICY,
@@ -22,7 +23,10 @@ import {
   MAP_KEY,
   type MapView,
   MemoryMapStore,
+  proposeTarget,
+  type Transaction,
 } from '@webdfs/cluster';
+import { changeTopology, type TopologyChange } from '@webdfs/placement';
 import {
   type GarbageLimits,
   type LeftoverLimits,
@@ -146,13 +150,36 @@ export class InProcessCluster implements AsyncDisposable {
 
   /** The nodes written off, as the controller does once they have been away for long: goals change. */
   async writeOff(out: readonly number[]): Promise<void> {
-    const { map, mapRevision } = this.#anyView();
-    const value = formatDocument({ ...map, out: out.map(asNodeId) });
-    const { done } = await this.#mapStore.transact({
-      compare: [{ type: 'modified', key: MAP_KEY, is: mapRevision }],
-      write: [{ type: 'put', key: MAP_KEY, value }],
+    await this.transact(({ map, mapRevision }) => {
+      const value = formatDocument({ ...map, out: out.map(asNodeId) });
+      return {
+        compare: [{ type: 'modified', key: MAP_KEY, is: mapRevision }],
+        write: [{ type: 'put', key: MAP_KEY, value }],
+      };
     });
-    if (!done) throw new WebdfsError('CONFLICT', 'the map changed meanwhile');
+  }
+
+  /** Another target, from the topology that is settled; nodes that it adds can begin from then on. */
+  async retarget(...changes: TopologyChange[]): Promise<void> {
+    await this.transact((view) => {
+      const { settled, groupBits } = view.map;
+      return proposeTarget(view, changeTopology(settled, changes, { groupBits }));
+    });
+    const { view } = this.node(this.running.keys().next().value!).map;
+    const peers = new Map(view.nodes().map((node) => [node, this.#network.address(node)]));
+    for (const { transport } of this.running.values()) transport.setPeers(peers);
+  }
+
+  /** Carries out what is proposed from the newest map, and lets all nodes see it. */
+  async transact(propose: (view: MapView) => Transaction): Promise<void> {
+    const [anyone] = this.running.values();
+    for (;;) {
+      const view = await anyone!.map.readFresh();
+      const { done, revision } = await this.#mapStore.transact(propose(view));
+      if (!done) continue;
+      await Promise.all([...this.running.values()].map(({ map }) => map.readThrough(revision)));
+      return;
+    }
   }
 
   /** SIGKILL, noticed at once: the session ends and the node is marked. */
@@ -210,6 +237,20 @@ export class InProcessCluster implements AsyncDisposable {
       return true;
     });
     await this.whenServed();
+  }
+
+  /** Waits until every group has the members that it should have. */
+  async whenAtGoal(limitMs?: number): Promise<void> {
+    await this.until('all groups are where they should be', () => this.groupsToMove() === 0, limitMs);
+    await this.whenServed();
+  }
+
+  /** Groups that are not yet where they should be. */
+  groupsToMove(): number {
+    const view = this.#anyView();
+    let count = 0;
+    for (const key of this.groups()) if (!atGoal(view.group(key))) count++;
+    return count;
   }
 
   /** Waits for a state of the cluster; a state that never comes is told with its name. */
