@@ -1,6 +1,7 @@
 export { type Limits, LIMITS } from './limits.ts';
 export { MemoryNetwork, type MemoryNetworkOptions, type MemoryNodeSeams } from './memory-network.ts';
 export { openTcpTransport, type TcpTransportOptions } from './tcp-transport.ts';
+export { type Certificates } from './tls-certificates.ts';
 export {
   type CallContext,
   type CallOptions,
