@@ -29,7 +29,7 @@ import {
   type StoreTuning,
   UpkeepLoop,
 } from '@webdfs/store';
-import { type Handlers, type Link, openTcpTransport, type Transport } from '@webdfs/wire';
+import { type Certificates, type Handlers, type Link, openTcpTransport, type Transport } from '@webdfs/wire';
 import { complain, COMPLAIN, decodeComplaint } from './complaints.ts';
 import { LateHandlers } from './node-handlers.ts';
 
@@ -40,6 +40,8 @@ export interface StorageNodeOptions {
   readonly mapStore: MapStore;
   /** 64 hex digits: proves to the other nodes that this one belongs to the cluster. */
   readonly clusterSecret: string;
+  /** Others that nodes may still have, or already have: accepted until `setSecrets` says otherwise. */
+  readonly otherSecrets?: readonly string[];
   /** Where to listen for the other nodes; port 0: any. */
   readonly host: string;
   readonly port: number;
@@ -47,6 +49,8 @@ export interface StorageNodeOptions {
   readonly advertise?: string;
   /** Links are encrypted and both ends proved; all nodes of a cluster alike. Default: proved at their start only. */
   readonly tls?: boolean;
+  /** Instead of the secret: certificates of one authority, PEM, that name the cluster and the role (`webdfs://NAME/node`). */
+  readonly certificates?: Omit<Certificates, 'clusterName'>;
   /** The id of a new data folder, if it was announced before. */
   readonly storeId?: string;
   /** Machine, rack, zone; as the map has them if missing. */
@@ -84,7 +88,7 @@ export class StorageNode implements AsyncDisposable {
   readonly map: FollowedMap;
   readonly store: Store;
   readonly replica: ReplicaNode;
-  readonly #transport: Transport;
+  readonly #transport: NodeLinks;
   readonly #session: NodeSession;
   readonly #controller: RunningController;
   readonly #upkeep: UpkeepLoop;
@@ -97,7 +101,7 @@ export class StorageNode implements AsyncDisposable {
     copy: MapCopy;
     store: Store;
     replica: ReplicaNode;
-    transport: Transport;
+    transport: NodeLinks;
     session: NodeSession;
     controller: RunningController;
     upkeep: UpkeepLoop;
@@ -165,6 +169,11 @@ export class StorageNode implements AsyncDisposable {
     return this.#transport.link(node);
   }
 
+  /** 64 hex digits each, the present one first; links that stand go on. */
+  setSecrets(secrets: readonly string[]): void {
+    this.#transport.setSecrets?.(secrets.map((secret) => fromHex(secret)));
+  }
+
   /** Leaves the cluster in order: judges nobody, serves nothing, then ends its session and closes its store. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#controller[Symbol.asyncDispose]();
@@ -199,18 +208,23 @@ async function openNodeStore(options: StorageNodeOptions, map: FollowedMap): Pro
   });
 }
 
+/** Of a transport that has secrets. */
+type NodeLinks = Transport & { setSecrets?(secrets: readonly Uint8Array[]): void };
+
 async function openNodeTransport(
   options: StorageNodeOptions,
   map: FollowedMap,
   handlers: Handlers,
-): Promise<Transport> {
-  const { node, host, port, clock, random, log, openTransport } = options;
+): Promise<NodeLinks> {
+  const { node, host, port, clock, random, log, openTransport, certificates } = options;
   if (openTransport !== undefined) return openTransport(handlers);
-  const secret = fromHex(options.clusterSecret);
+  const { cluster, name } = map.view.map;
   return await openTcpTransport({
     self: node,
-    cluster: map.view.map.cluster,
-    secret,
+    cluster,
+    secret: fromHex(options.clusterSecret),
+    otherSecrets: (options.otherSecrets ?? []).map((secret) => fromHex(secret)),
+    ...(certificates === undefined ? {} : { certificates: { ...certificates, clusterName: name } }),
     host,
     port,
     handlers,
