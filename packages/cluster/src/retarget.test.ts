@@ -43,7 +43,10 @@ test('a new node is given to the folder that asked for it, in the transaction th
     ['map', 'disk/4', joinKey('aa')],
   );
   assert.ok(compare.some((each) => each.type === 'modified' && each.key === joinKey('aa') && each.is === 9));
-  assert.ok(write.some((each) => each.type === 'delete' && each.key === joinKey('aa')), 'no second place for it');
+  assert.ok(
+    write.some((each) => each.type === 'delete' && each.key === joinKey('aa')),
+    'no second place for it',
+  );
 });
 
 test('a target moves goals; giving it up, and pausing, change nothing else', () => {
