@@ -2,7 +2,9 @@ import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type LogLevel, SystemRandom, systemClock } from '@webdfs/base';
-import { type RunReport, runSeed } from './run.ts';
+import { type RunOptions, type RunReport, runSeed } from './run.ts';
+import { isSeamMutant, MUTANTS } from './mutants.ts';
+import { isSourceMutant, type SourceMutant, SOURCE_MUTANTS } from './source-mutants.ts';
 import { FAULTS, type Fault } from './weather.ts';
 
 const USAGE = `npm run sim -- [--seed N | --first-seed N] [--seeds COUNT | --minutes M] [options]
@@ -17,14 +19,15 @@ Without --seeds or --minutes, 100 seeds from a fresh one on.
   --jobs N         processes side by side; as many as there are processors
   --bad-ms MS      how long the weather is bad (12000)
   --faults A,B     only these: ${FAULTS.join(' ')}
+  --with A,B       these as well as those that the seed chooses
+  --mutant NAME    with a rule of the protocol taken out, to see whether it is missed; ends at the first failure
+  --mutants        all of them, each within the seeds that it is to be seen in
   --log LEVEL      lines of the nodes in the transcript: debug, info, warn, error
 `;
 
-interface Request {
-  readonly badMs: number;
-  readonly faults?: readonly Fault[];
-  readonly logLevel: LogLevel;
-}
+type Request = Omit<RunOptions, 'seed' | 'tell'> & { readonly badMs: number; readonly logLevel: LogLevel };
+
+const BAD_MS = 12_000;
 
 const { values } = parseArgs({
   options: {
@@ -33,8 +36,11 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     minutes: { type: 'string' },
     jobs: { type: 'string' },
-    'bad-ms': { type: 'string', default: '12000' },
+    'bad-ms': { type: 'string' },
+    mutant: { type: 'string' },
+    mutants: { type: 'boolean', default: false },
     faults: { type: 'string' },
+    with: { type: 'string' },
     log: { type: 'string', default: 'info' },
     help: { type: 'boolean', short: 'h', default: false },
     worker: { type: 'boolean', default: false },
@@ -58,11 +64,28 @@ function faultsOf(text: string): Fault[] {
   process.exit(2);
 }
 
+/** What a mutant is run with, unless it is said otherwise. */
+function mutantOf(name: string | undefined): Partial<Request> {
+  if (name === undefined) return {};
+  if (isSeamMutant(name)) return MUTANTS[name];
+  if (isSourceMutant(name)) {
+    const { faults, badMs }: SourceMutant = SOURCE_MUTANTS[name];
+    return { moreFaults: faults, badMs };
+  }
+  const names = [...Object.keys(MUTANTS), ...Object.keys(SOURCE_MUTANTS)];
+  process.stderr.write(`there is no mutant ${name}; there are\n  ${names.join('\n  ')}\n`);
+  process.exit(2);
+}
+
 function requestOf(): Request {
+  const badMs = numberOf('bad-ms');
   return {
-    badMs: numberOf('bad-ms')!,
+    badMs: BAD_MS,
+    ...mutantOf(values.mutant),
+    ...(badMs === undefined ? {} : { badMs }),
     logLevel: values.log as LogLevel,
     ...(values.faults === undefined ? {} : { faults: faultsOf(values.faults) }),
+    ...(values.with === undefined ? {} : { moreFaults: faultsOf(values.with) }),
   };
 }
 
@@ -99,6 +122,7 @@ async function many(first: number, count: number, minutes: number): Promise<numb
     totals.simulatedMs += report.simulatedMs;
     if (report.failure !== undefined) {
       totals.failed += 1;
+      if (values.mutant !== undefined) next = Infinity;
       process.stdout.write(`${lineOf(report)}\n  FAILED: ${report.failure.message}\n`);
       process.stdout.write(
         `  replay: npm run sim -- --seed ${report.seed} ${process.argv.slice(2).filter(isKept).join(' ')}\n`,
@@ -107,7 +131,7 @@ async function many(first: number, count: number, minutes: number): Promise<numb
   };
   const run = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      const child = fork(import.meta.filename, ['--worker', ...process.argv.slice(2)], { execArgv: process.execArgv });
+      const child = fork(SELF, ['--worker', ...process.argv.slice(2)], { execArgv: process.execArgv });
       const ask = (): void => {
         if (next >= first + count || systemClock.monotonic() > until) child.disconnect();
         else child.send(next++);
@@ -126,11 +150,38 @@ async function many(first: number, count: number, minutes: number): Promise<numb
 
 /** Options that a replay needs too. */
 function isKept(word: string, index: number, words: readonly string[]): boolean {
-  const name = word.startsWith('--') ? word : words[index - 1];
-  return name === '--bad-ms' || name === '--faults' || word.startsWith('--bad-ms=') || word.startsWith('--faults=');
+  const name = word.startsWith('--') ? word : (words[index - 1] ?? '');
+  return /^--(bad-ms|faults|with|mutant)(=|$)/.test(name);
+}
+
+const SELF = import.meta.filename;
+
+/** This program with other options, or with its modules changed. @returns its exit code */
+async function again(options: readonly string[], nodeOptions: readonly string[] = []): Promise<number> {
+  const child = fork(SELF, options, { execArgv: [...process.execArgv, ...nodeOptions], stdio: 'inherit' });
+  return await new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
+}
+
+/** Whether each mutant is seen within its seeds. */
+async function allMutants(): Promise<number> {
+  let missed = 0;
+  for (const [name, { rule, first, within }] of Object.entries<SourceMutant>(SOURCE_MUTANTS)) {
+    process.stdout.write(`${rule}: ${name}\n`);
+    const code = await again(['--mutant', name, '--first-seed', `${first}`, '--seeds', `${within}`]);
+    if (code === 1) continue;
+    missed += 1;
+    process.stdout.write(`  NOT SEEN within ${within} seeds\n`);
+  }
+  return missed === 0 ? 0 : 1;
 }
 
 async function main(): Promise<number> {
+  if (values.mutants) return await allMutants();
+  const isMutated = process.execArgv.some((word) => word.includes('/mutation.ts?'));
+  if (values.mutant !== undefined && isSourceMutant(values.mutant) && !isMutated) {
+    const url = new URL(`mutation.ts?${encodeURIComponent(values.mutant)}`, import.meta.url);
+    return await again(process.argv.slice(2), ['--import', url.href]);
+  }
   const seed = numberOf('seed');
   if (seed !== undefined) return await one(seed);
   const minutes = numberOf('minutes');

@@ -85,3 +85,7 @@ export const MUTANTS = {
   },
   'promotes a stale member': { faults: ['power', 'isolate'], sabotage: promotesStaleMembers },
 } as const satisfies Record<string, Mutant>;
+
+export function isSeamMutant(name: string): name is keyof typeof MUTANTS {
+  return name in MUTANTS;
+}

@@ -67,7 +67,8 @@ export class Operator {
     const last = [undefined, undefined, 'drain', 'remove', 'reweigh', 'abort'] as const;
     const errand = last[this.#random.below(last.length)];
     if (errand !== undefined) await this.#go(errand);
-    for (const machine of this.#cluster.allMachines) if (!machine.isPlaced && !this.#hasPlace(machine)) machine.retire();
+    for (const machine of this.#cluster.allMachines)
+      if (!machine.isPlaced && !this.#hasPlace(machine)) machine.retire();
   }
 
   /** By the map, though it may not have heard of it. */

@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly badMs?: number;
   /** Only these may happen; else the seed chooses some. */
   readonly faults?: readonly Fault[];
+  /** These as well. */
+  readonly moreFaults?: readonly Fault[];
   /** Every line as it comes, with its time. */
   readonly tell?: (line: string) => void;
   readonly logLevel?: LogLevel;
@@ -101,7 +103,8 @@ function planOf(random: SeededRandom, faults: readonly Fault[]): Plan {
 /** One cluster, one spell of bad weather, one verdict. Never throws for what the cluster does: that is in the report. */
 export async function runSeed(options: RunOptions): Promise<RunReport> {
   const random = new SeededRandom(options.seed);
-  const plan = planOf(new SeededRandom(random.uint32()), options.faults ?? someFaults(options.seed));
+  const { faults = someFaults(options.seed), moreFaults = [] } = options;
+  const plan = planOf(new SeededRandom(random.uint32()), [...new Set([...faults, ...moreFaults])]);
   const transcript = new Transcript(options.tell);
   const breaking = new SeededRandom(random.uint32());
   const { wrapGroups, fate, badMs = 12_000 } = options;
