@@ -17,7 +17,7 @@ export { deriveSigningKey, pathOf, queryOf, signRequest } from '@webdfs/gateway'
 export { formatSurvey, parseSurvey, surveyFolder } from './folder-survey.ts';
 export type { GroupsReport, StuckGroup } from './group-report.ts';
 export { initCluster, type InitOptions } from './init-cluster.ts';
-export { type JoinOptions, type RunningMember, startJoined } from './joined.ts';
+export { type JoinOptions, replaceToken, type RunningMember, startJoined } from './joined.ts';
 export { startJoinedNode } from './joined-node.ts';
 export { exportMap, type FolderSeams, importMap, mapUsage, openFolderMap, openReadableMap } from './moved-map.ts';
 export { RunningNode, type WireOptions } from './node.ts';
@@ -39,6 +39,7 @@ export { type ClusterOptions, RunningCluster, startCluster } from './supervisor.
 export type { ScrubReport } from './scrub-reports.ts';
 export { checkStore, type StoreFindings } from './store-check.ts';
 export { S3Client } from './s3-client.ts';
+export type { TokenReport } from './token-rotation.ts';
 export { tokenOf } from './token.ts';
 export { parseIds, parseTopologyFile, type TopologyFile } from './topology-file.ts';
 export { upload } from './upload.ts';
