@@ -3,10 +3,12 @@ import { asNodeId, type NodeId } from '@webdfs/base';
 import type { Joining, WireOptions } from '@webdfs/webdfs';
 import { type Arguments, UsageError } from './command.ts';
 import { ETCD_OPTIONS } from './etcd-options.ts';
+import { WIRE_OPTIONS } from './wire-certificates.ts';
 
 /** The options of a node that joins a cluster on several machines; its process is given the same words. */
 export const JOIN_OPTIONS = {
   ...ETCD_OPTIONS,
+  ...WIRE_OPTIONS,
   data: { type: 'string', value: 'FOLDER', about: "the node's folder, one a disk" },
   listen: { type: 'string', value: 'HOST:PORT', about: 'where clients reach it' },
   peers: { type: 'string', value: 'HOST:PORT', about: 'where the other nodes reach it (default: the port after that)' },
