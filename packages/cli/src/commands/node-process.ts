@@ -14,6 +14,7 @@ import { type Arguments, type Command, EXIT, exitCodeOf, UsageError } from '../c
 import { type EtcdSettings, etcdSettings, openEtcd } from '../etcd-options.ts';
 import { JOIN_OPTIONS, joinSettings } from '../join-options.ts';
 import { stderrLog } from '../log-level.ts';
+import { wireCertificates } from '../wire-certificates.ts';
 import type { Terminal } from '../terminal.ts';
 
 function need(args: Arguments, name: string): string {
@@ -82,6 +83,7 @@ async function startInCluster(args: Arguments, terminal: Terminal, signal: Abort
   const log = stderrLog(terminal, { cluster: settings.name });
   const { host, port, advertise, wire, joining, node, fencesAlways } = joinSettings(args);
   await lookAtEtcd(settings, fencesAlways, log);
+  const certificates = await wireCertificates(args);
   const door = advertise?.includes(':') === true ? `[${advertise}]:${port}` : `${advertise}:${port}`;
   return await startJoinedNode({
     ...surroundings(terminal, log),
@@ -91,7 +93,7 @@ async function startInCluster(args: Arguments, terminal: Terminal, signal: Abort
     folder: need(args, 'data'),
     host,
     port,
-    wire,
+    wire: certificates === undefined ? wire : { ...wire, certificates },
     joining,
     signal,
     ...(advertise === undefined ? {} : { doorAdvertise: door }),
