@@ -7,6 +7,7 @@ import { type Arguments, type Command, EXIT, UsageError } from '../command.ts';
 import { etcdSettings } from '../etcd-options.ts';
 import { JOIN_OPTIONS, joinSettings } from '../join-options.ts';
 import { stderrLog } from '../log-level.ts';
+import { wireCertificates } from '../wire-certificates.ts';
 import { printJson, printLine, type Terminal } from '../terminal.ts';
 
 const TOKEN_OPTION = {
@@ -73,6 +74,7 @@ export const node: Command = {
     if (args.positionals.length > 0) throw new UsageError(`node takes no ${args.positionals[0]}`);
     // whatever is wrong with the words is told here, not by a process that is started again and again
     await etcdSettings(args, terminal);
+    await wireCertificates(args);
     const { host, port, advertise } = joinSettings(args);
     const data = args.text('data');
     if (data === undefined) throw new UsageError('say where its data goes with --data FOLDER');
