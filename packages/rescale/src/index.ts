@@ -7,6 +7,7 @@ export {
   UNHURRIED,
 } from './back-off.ts';
 export { balanceIntake, type IntakeOptions } from './balance-intake.ts';
+export { changeEvenly } from './change-evenly.ts';
 export {
   type Bound,
   commissionBound,
