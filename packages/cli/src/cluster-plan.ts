@@ -1,13 +1,12 @@
 import { codeOf, messageOf, WebdfsError } from '@webdfs/base';
 import {
-  changeTopology,
-  compilePlacement,
   type NodeId,
   planChange,
   type PlanWarning,
   type Topology,
   type TopologyChange,
 } from '@webdfs/placement';
+import { changeEvenly } from '@webdfs/rescale';
 import { parseChange, type S3Client, type StatusReport, type TopologyReport } from '@webdfs/webdfs';
 import { type Arguments, UsageError } from './command.ts';
 import type { ShownPlan } from './plan-text.ts';
@@ -20,8 +19,8 @@ export interface Present {
   readonly name: string;
   readonly topology: Topology;
   readonly groupBits: number;
-  /** Of everything, counted once. */
-  readonly storedBytes: number | undefined;
+  /** Of one copy of each group: one figure for all, or one for each. */
+  readonly groupBytes: number | readonly number[] | undefined;
   readonly capacities: ReadonlyMap<NodeId, number>;
   readonly remarks: readonly PlanRemark[];
 }
@@ -38,18 +37,12 @@ export interface FoundPlan extends ShownPlan {
 /** Warnings of a change that will not work out. */
 const GRAVE: readonly PlanRemark['code'][] = ['shortfall', 'no-room'];
 
-export function isGrave({ warnings }: FoundPlan): boolean {
-  return warnings.some(({ code }) => GRAVE.includes(code));
+export function graveOf({ warnings }: FoundPlan): string[] {
+  return warnings.filter(({ code }) => GRAVE.includes(code)).map(({ message }) => message);
 }
 
-/** Bytes of everything, once: what the nodes that answered hold, scaled by the share of copies that is theirs. */
-function storedBytesOf(report: TopologyReport, status: StatusReport): number | undefined {
-  const up = status.nodes.filter(({ bytes }) => bytes !== undefined);
-  const ids = new Set(up.map(({ id }) => id));
-  const table = compilePlacement(report.settled, report.groupBits, report.copies, { shortfall: 'fewer' });
-  const held = table.rows().reduce((sum, node) => sum + (ids.has(node) ? 1 : 0), 0);
-  const bytes = up.reduce((sum, node) => sum + node.bytes!, 0);
-  return held === 0 ? undefined : Math.round((bytes / held) * table.groupCount);
+export function isGrave({ warnings }: FoundPlan): boolean {
+  return warnings.some(({ code }) => GRAVE.includes(code));
 }
 
 function remarksOf({ target, out }: TopologyReport): PlanRemark[] {
@@ -70,13 +63,13 @@ function remarksOf({ target, out }: TopologyReport): PlanRemark[] {
   ];
 }
 
-async function ask<Report>(client: S3Client, key: string): Promise<Report> {
-  return JSON.parse((await client.call({ method: 'GET', bucket: '-', key })).body) as Report;
+async function ask<Report>(client: S3Client, key: string, query: Record<string, string> = {}): Promise<Report> {
+  return JSON.parse((await client.call({ method: 'GET', bucket: '-', key, query })).body) as Report;
 }
 
 /** The cluster that runs, as it stands, or as the change under way will leave it. */
 export async function runningCluster(client: S3Client): Promise<Present & { readonly report: TopologyReport }> {
-  const report = await ask<TopologyReport>(client, 'topology');
+  const report = await ask<TopologyReport>(client, 'topology', { sizes: 'yes' });
   const status = await ask<StatusReport>(client, 'status');
   const rooms = status.nodes.flatMap(({ id, bytes, freeBytes }): [NodeId, number][] =>
     bytes === undefined || freeBytes === undefined ? [] : [[id as NodeId, bytes + freeBytes]],
@@ -86,7 +79,7 @@ export async function runningCluster(client: S3Client): Promise<Present & { read
     name: `cluster ${report.name}, epoch ${report.epoch}`,
     topology: { ...(report.target ?? report.settled), copies: (report.next ?? report).copies },
     groupBits: report.groupBits,
-    storedBytes: storedBytesOf(report, status),
+    groupBytes: report.groupBytes,
     capacities: new Map(rooms),
     remarks: remarksOf(report),
   };
@@ -95,7 +88,11 @@ export async function runningCluster(client: S3Client): Promise<Present & { read
 /** The cluster that `--topology` describes, else the running one. */
 export async function presentOf(args: Arguments, terminal: Terminal): Promise<Present> {
   const path = args.text('topology');
-  if (path !== undefined) return { name: path, remarks: [], ...(await readTopologyFile(path)) };
+  if (path !== undefined) {
+    const { storedBytes, ...file } = await readTopologyFile(path);
+    const groupBytes = storedBytes === undefined ? undefined : storedBytes / 2 ** file.groupBits;
+    return { name: path, remarks: [], ...file, groupBytes };
+  }
   using client = await connect(args, terminal);
   return await runningCluster(client);
 }
@@ -130,7 +127,7 @@ async function targetOf(
   if (path === undefined) {
     const options = { groupBits, keepFactors: wanted.keepFactors || changes.length === 0, balance };
     const changed = changes.length > 0 || balance;
-    return { after: changed ? changeTopology(topology, changes, options) : topology, capacities };
+    return { after: changed ? changeEvenly(topology, changes, options) : topology, capacities };
   }
   if (changes.length > 0) throw new UsageError('name changes, or the whole with --to, not both');
   const target = await readTopologyFile(path);
@@ -157,10 +154,22 @@ export async function planOf(wanted: WantedChange, present: Present): Promise<Fo
   return await refusing(async () => await found(wanted, present));
 }
 
+/** Of everything, counted once. */
+function storedBytesOf(groupBytes: Present['groupBytes'], groupBits: number): number | undefined {
+  if (typeof groupBytes === 'number') return Math.round(groupBytes * 2 ** groupBits);
+  return groupBytes?.reduce((sum, bytes) => sum + bytes, 0);
+}
+
 async function found(wanted: WantedChange, present: Present): Promise<FoundPlan> {
-  const { name, topology: before, groupBits, storedBytes } = present;
+  const { name, topology: before, groupBits, groupBytes } = present;
   const { after, capacities } = await targetOf(wanted, present);
-  const known = storedBytes === undefined ? {} : { groupBytes: storedBytes / 2 ** groupBits, capacities };
+  const known = groupBytes === undefined ? {} : { groupBytes, capacities };
   const { warnings, ...plan } = planChange({ before, after, groupBits, ...known });
-  return { of: name, domain: after.domain, storedBytes, ...plan, warnings: [...present.remarks, ...warnings] };
+  return {
+    of: name,
+    domain: after.domain,
+    storedBytes: storedBytesOf(groupBytes, groupBits),
+    ...plan,
+    warnings: [...present.remarks, ...warnings],
+  };
 }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { keepAlive, sleep, systemClock, WebdfsError } from '@webdfs/base';
 import type { RescaleHistory, RescaleSummary, S3Client, TopologyReport } from '@webdfs/webdfs';
-import { isGrave, planOf, runningCluster } from './cluster-plan.ts';
+import { graveOf, isGrave, planOf, runningCluster } from './cluster-plan.ts';
 import { type Arguments, EXIT, UsageError } from './command.ts';
 import { planText } from './plan-text.ts';
 import { connect, REMOTE_OPTIONS } from './remote.ts';
@@ -128,7 +128,7 @@ export async function rescale(
   const plan = await planOf({ words, to: undefined, keepFactors, balance: false }, present);
   if (terminal.json) printJson(terminal, plan);
   else printLine(terminal, planText(plan));
-  if (isGrave(plan)) return EXIT.FAILED;
+  if (isGrave(plan)) throw new WebdfsError('CONFLICT', `that cannot be: ${graveOf(plan).join('; ')}`);
   if (!args.flag('yes') && !(await isAgreed(terminal))) return EXIT.OK;
   await tellTopology(client, {
     action: 'change',

@@ -20,7 +20,7 @@ function aBegin(command: string): NewRescale {
   return {
     command,
     beganMs: 1_000,
-    planned: { groups: 10, copies: 12, leastCopies: 11.5, bytes: 4_096 },
+    planned: { groups: 10, copies: 12, bytes: 4_096, leastBytes: 4_000 },
     open: { nodes: [[1, 10, 5, 0, 5, 5]], meters: [], lookedMs: 1_000 },
   };
 }
@@ -42,7 +42,7 @@ test('a change ends the account of the one before it and begins its own; of two 
     number: 1,
     command: 'add',
     beganMs: 1_000,
-    planned: { groups: 10, copies: 12, leastCopies: 11.5, bytes: 4_096 },
+    planned: { groups: 10, copies: 12, bytes: 4_096, leastBytes: 4_000 },
     moved: { bytes: 0, groups: 4 },
     pausedMs: 0,
     outcome: 'replaced',

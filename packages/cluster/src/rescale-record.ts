@@ -31,13 +31,12 @@ export interface RescaleRecord {
 export type RescaleOutcome = 'settled' | 'aborted' | 'replaced';
 
 export interface PlannedMoves {
-  /** Of copies that are to be made. Undefined: nobody knew what the nodes hold. */
-  readonly bytes?: number;
-  /** Groups whose members are to change. */
+  /** Groups whose members are to change, and copies of groups that are to be made. */
   readonly groups: number;
-  /** Copies that are to be made, and the least that any scheme must make. */
   readonly copies: number;
-  readonly leastCopies: number;
+  /** Of these copies, and the least that any scheme must move. Undefined: nobody could say yet what the groups hold. */
+  readonly bytes?: number;
+  readonly leastBytes?: number;
 }
 
 /** Seconds that nobody can beat, and those of the plan; what sets the pace. */
@@ -51,9 +50,12 @@ export interface MeasuredTimes {
 
 /** What is needed to go on with the account, whoever is the controller. */
 export interface OpenRescale {
-  /** Of each node: its fair share of the bytes before and after, and what the plan has it take in, send and read. */
+  /**
+   * Of each node: its fair share of the bytes before and after, and the bytes that the plan has it take in, send and read; none
+   * while nobody could say what the groups hold.
+   */
   readonly nodes: readonly PlannedNode[];
-  /** Bytes that each node's meter showed when it was last looked at, in which session. */
+  /** Bytes that each node's meter showed when it was last looked at, in which session, and what the node took in since it began. */
   readonly meters: readonly NodeMeter[];
   readonly lookedMs: number;
 }
@@ -66,7 +68,7 @@ export type PlannedNode = readonly [
   send: number,
   read: number,
 ];
-export type NodeMeter = readonly [node: number, session: number, bytes: number];
+export type NodeMeter = readonly [node: number, session: number, bytes: number, moved: number];
 
 /** Records that are kept. */
 export const MAX_RESCALES = 100;
@@ -87,7 +89,7 @@ function isRecord(value: unknown): value is RescaleRecord {
   return (
     hasNumbers({ number, beganMs, pausedMs }, ['number', 'beganMs', 'pausedMs']) &&
     typeof command === 'string' &&
-    hasNumbers(planned, ['groups', 'copies', 'leastCopies']) &&
+    hasNumbers(planned, ['groups', 'copies']) &&
     hasNumbers(moved, ['bytes', 'groups']) &&
     (open === undefined || isOpen(open)) &&
     (outcome === undefined || (OUTCOMES.includes(outcome as RescaleOutcome) && Number.isFinite(endedMs)))
@@ -100,7 +102,7 @@ function isOpen(value: unknown): value is OpenRescale {
   const rows = (list: unknown, width: number): boolean =>
     Array.isArray(list) &&
     list.every((row) => Array.isArray(row) && row.length === width && row.every((cell) => Number.isFinite(cell)));
-  return rows(nodes, 6) && rows(meters, 3) && Number.isFinite(lookedMs);
+  return rows(nodes, 6) && rows(meters, 4) && Number.isFinite(lookedMs);
 }
 
 /** @throws CORRUPT */

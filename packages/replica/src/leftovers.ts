@@ -48,15 +48,8 @@ export class Leftovers {
     this.#timer?.cancel();
   }
 
-  /** Groups that were dropped, and the objects and blocks in copies that wait for it: they count as this node's contents until then. */
-  counters(): { readonly droppedGroups: number; readonly leftEntries: number } {
-    let leftEntries = 0;
-    for (const group of this.#host.store.groups()) {
-      if (!this.#isLeftover(group)) continue;
-      const { objects, blocks } = this.#host.store.log(group);
-      leftEntries += objects + blocks;
-    }
-    return { droppedGroups: this.#dropped, leftEntries };
+  counters(): { readonly droppedGroups: number } {
+    return { droppedGroups: this.#dropped };
   }
 
   /** Drops what has been left for long enough. */

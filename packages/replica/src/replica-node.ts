@@ -2,6 +2,7 @@ import type { CallContext, Handlers, Message } from '@webdfs/wire';
 import { CatchUp } from './catch-up.ts';
 import { type EngineOptions, ReplicaEngine } from './engine.ts';
 import { Garbage, type GarbageLimits } from './garbage.ts';
+import { serveGroupSizes } from './group-sizes.ts';
 import type { EngineHooks } from './hooks.ts';
 import type { LearnerLimits } from './learner.ts';
 import type { SourceLimits } from './learner-source.ts';
@@ -125,6 +126,7 @@ export class ReplicaNode {
     engine.register(VERB.MEND, (message, context) => serveMend(engine, message, context.signal));
     engine.register(VERB.BURY, (message, context) => serveBurial(engine, message, context.from));
     engine.register(VERB.SCRUB, (message) => scrubber.onScrub(message));
+    engine.register(VERB.GROUP_SIZES, (message) => serveGroupSizes(engine, message));
     engine.register(VERB.STATUS, () => encodeStatusAnswer(this.status()));
   }
 

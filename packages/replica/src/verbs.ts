@@ -49,6 +49,8 @@ export const VERB = {
   SCRUB: 22,
   /** serve: bytes of a committed block for a node that learns, at the pace of moving (move-block.ts) */
   MOVE_BLOCK: 23,
+  /** call: bytes of each group that this node is primary of (group-sizes.ts) */
+  GROUP_SIZES: 24,
 } as const;
 
 /** The first number that rooms above may use. */

@@ -102,7 +102,7 @@ async function resize(store: MapStore, map: FollowedMap, options: OwnedMapOption
     const begin = plannedRescale(view, target, {
       copiesOf: (policy) => wantedCopies(view.policy(policy)),
       // no node runs yet that could tell
-      groupBytes: undefined,
+      sizes: undefined,
       command: `up --nodes ${options.nodes}`,
       nowMs,
     });

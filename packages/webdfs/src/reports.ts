@@ -129,6 +129,8 @@ export interface TopologyReport {
   /** Numbers of copies that it leads to, where they change; what nobody may lack then. */
   readonly minCopies: number;
   readonly next?: { readonly copies: number; readonly minCopies: number };
+  /** Bytes of one copy of each group, if they were asked for (`sizes=yes`): what the primaries that answered say. */
+  readonly groupBytes?: readonly number[];
   /** What moves, unless every group is where it should be. */
   readonly moving?: RescaleProgress;
 }

@@ -1,13 +1,17 @@
 import { DEFAULT_PARAMETERS, progressOf, waitingFolders } from '@webdfs/cluster';
 import type { ClusterAccess } from './cluster-access.ts';
-import { nodeStatuses } from './node-statuses.ts';
+import { groupSizes } from './group-sizes.ts';
 import type { RescaleHistory, TopologyReport } from './reports.ts';
 import { rescaleProgress } from './rescale/rescale-progress.ts';
+import { sightOf } from './rescale/sight.ts';
 import { rescaleHistory } from './rescale/rescale-summary.ts';
 
-/** The topology as the map has it now, what plans are made from, and how far the groups are. */
-export async function topologyReport(access: ClusterAccess): Promise<TopologyReport> {
-  const { map, mapStore, clock, folderOf } = access;
+/** The topology as the map has it now, what plans are made from, and how far the groups are; with `sizes=yes` what they hold. */
+export async function topologyReport(
+  access: ClusterAccess,
+  parameter?: (name: string) => string | undefined,
+): Promise<TopologyReport> {
+  const { map, mapStore, folderOf } = access;
   const contents = await mapStore.read();
   const waiting = waitingFolders(contents);
   const view = await map.readThrough(contents.revision);
@@ -24,9 +28,7 @@ export async function topologyReport(access: ClusterAccess): Promise<TopologyRep
   const { copies, minCopies, next } = view.policy(access.policy);
   const progress = progressOf(view);
   const isQuiet = target === undefined && progress.atGoal === progress.groups;
-  const moving = isQuiet
-    ? undefined
-    : rescaleProgress(contents, { view, statuses: await nodeStatuses(access), nowMs: clock.now() });
+  const moving = isQuiet ? undefined : rescaleProgress(contents, await sightOf(access));
   return {
     name,
     epoch: view.revision,
@@ -45,6 +47,7 @@ export async function topologyReport(access: ClusterAccess): Promise<TopologyRep
     isSupervised: view.nodes().every((node) => folderOf(node) !== undefined),
     waiting: waiting.map(({ storeId, joining }) => ({ folder: storeId, ...joining })),
     ...(moving === undefined ? {} : { moving }),
+    ...(parameter?.('sizes') === 'yes' ? { groupBytes: [...(await groupSizes(access)).ofPolicy(access.policy)] } : {}),
   };
 }
 

@@ -1,11 +1,11 @@
 import { type Clock, codeOf, type Log, messageOf, type NodeId, type Timer } from '@webdfs/base';
 import { CONTROLLER_KEY, endedRescale, openRescale, proposeAccount, rescalesIn } from '@webdfs/cluster';
 import type { ClusterAccess } from '../cluster-access.ts';
-import { nodeStatuses } from '../node-statuses.ts';
 import { accountAfter, isOver } from './account.ts';
+import { sightOf } from './sight.ts';
 
 export interface KeeperOptions {
-  readonly access: Pick<ClusterAccess, 'map' | 'mapStore' | 'link'>;
+  readonly access: Pick<ClusterAccess, 'map' | 'mapStore' | 'link' | 'clock'>;
   readonly self: NodeId;
   readonly clock: Clock;
   readonly log: Log;
@@ -73,15 +73,15 @@ export class AccountKeeper implements Disposable {
     const controller = this.#controller();
     try {
       const contents = await access.mapStore.read();
-      const view = await access.map.readThrough(contents.revision);
+      await access.map.readThrough(contents.revision);
       const kept = openRescale(rescalesIn(contents));
       if (kept === undefined || controller === undefined) {
         this.#quietAt = situation;
         return false;
       }
       const nowMs = clock.now();
-      const record = accountAfter(kept.record, { view, statuses: await nodeStatuses(access), nowMs });
-      const isEnd = isOver(record, view);
+      const record = accountAfter(kept.record, await sightOf(access, nowMs));
+      const isEnd = isOver(record, access.map.view);
       const end = { outcome: 'settled', endedMs: nowMs, groups: record.planned.groups } as const;
       const is = [{ type: 'created', key: CONTROLLER_KEY, is: controller }] as const;
       await access.mapStore.transact(proposeAccount(kept, isEnd ? endedRescale(record, end) : record, is));

@@ -1,58 +1,70 @@
 import type { NodeId } from '@webdfs/base';
-import { type MapView, type NodeMeter, progressOf, type RescaleRecord } from '@webdfs/cluster';
+import { type MapView, type NodeMeter, progressOf, type RescaleRecord, wantedCopies } from '@webdfs/cluster';
 import type { NodeStatus } from '@webdfs/replica';
-import { groupBytes } from './group-bytes.ts';
-import { copiesHeld, movesLeft } from './group-moves.ts';
+import type { GroupSizes } from '../group-sizes.ts';
+import { groupsLeft } from './group-moves.ts';
 import { measuredRates, measuredTimes } from './measured-times.ts';
+import { plannedRescale } from './planned-rescale.ts';
 
 /** What is seen of a cluster at one time. */
 export interface Sight {
   readonly view: MapView;
   readonly statuses: ReadonlyMap<NodeId, NodeStatus>;
+  readonly sizes: GroupSizes;
   readonly nowMs: number;
 }
 
-/** A meter begins at nothing with each session; what a node moved between its last look and its end is not known. */
-function metersAfter(before: readonly NodeMeter[], { view, statuses }: Sight): { meters: NodeMeter[]; bytes: number } {
+/** What meters show. @param before  empty: what they show is where they begin; a node that comes later began at nothing */
+export function metersAfter(
+  before: readonly NodeMeter[],
+  { view, statuses }: Pick<Sight, 'view' | 'statuses'>,
+): NodeMeter[] {
   const known = new Map(before.map((meter) => [meter[0], meter]));
-  const isFirst = before.length === 0;
-  let bytes = 0;
   for (const [node, { moves }] of statuses) {
     const session = view.live(node)?.session ?? 0;
     const shown = moves?.receivedBytes ?? 0;
-    const last = known.get(node);
-    // of the first look only the position counts; a node that comes later has moved all of it for this change
-    if (last !== undefined || !isFirst) bytes += shown - (last?.[1] === session ? Math.min(last[2], shown) : 0);
-    known.set(node, [node, session, shown]);
+    const began: NodeMeter = [node, session, before.length === 0 ? shown : 0, 0];
+    known.set(node, meterAfter(known.get(node) ?? began, session, shown));
   }
-  return { meters: [...known.values()], bytes };
+  return [...known.values()];
 }
 
-/** Bytes of one copy of a group, as the change was planned with, else as they are now. */
-export function bytesOfCopy({ planned }: RescaleRecord, { view, statuses }: Sight): number | undefined {
-  if (planned.bytes !== undefined && planned.copies > 0) return planned.bytes / planned.copies;
-  return groupBytes(copiesHeld(view), statuses);
+/** A meter begins at nothing with each session; what a node moved between its last look and its end is not known. */
+function meterAfter([node, lastSession, lastShown, moved]: NodeMeter, session: number, shown: number): NodeMeter {
+  const from = lastSession === session ? Math.min(lastShown, shown) : 0;
+  return [node, session, shown, moved + shown - from];
+}
+
+/** A change that was begun when no node could say what it holds is planned when they can. */
+function plannedAgain(record: RescaleRecord, { view, sizes, nowMs }: Sight): Pick<RescaleRecord, 'planned' | 'open'> {
+  const { planned, open, command } = record;
+  if (planned.bytes !== undefined || open === undefined) return record;
+  const copiesOf = (policy: Parameters<MapView['policy']>[0]): number => wantedCopies(view.policy(policy));
+  const again = plannedRescale(view, view.map.target ?? view.map.settled, { copiesOf, sizes, command, nowMs });
+  return {
+    planned: { ...planned, ...again.planned, groups: planned.groups, copies: planned.copies },
+    open: { ...open, nodes: again.open!.nodes },
+  };
 }
 
 /** The account of a change that goes on, as it stands now; as it was, if it is over. */
 export function accountAfter(record: RescaleRecord, sight: Sight): RescaleRecord {
-  const { open, planned } = record;
+  const { planned, open } = plannedAgain(record, sight);
   if (open === undefined) return record;
   const { view, statuses, nowMs } = sight;
-  const { meters, bytes } = metersAfter(open.meters, sight);
-  const copyBytes = bytesOfCopy(record, sight);
-  const groups = Math.max(0, planned.groups - movesLeft(view).groups);
+  const meters = metersAfter(open.meters, sight);
+  const groups = Math.max(record.moved.groups, planned.groups - groupsLeft(view));
   const stood = view.map.paused === true ? Math.max(0, nowMs - open.lookedMs) : 0;
   const ratesOf = measuredRates(statuses, view.map.moveLimits?.bytesPerSecond);
   const copies = Math.max(...view.map.policies.map((policy) => policy.copies));
-  const isKnown = ratesOf !== undefined && copyBytes !== undefined && open.nodes.length > 0;
+  const { nodes } = open;
   return {
     ...record,
-    planned: { ...planned, ...(copyBytes === undefined ? {} : { bytes: Math.round(copyBytes * planned.copies) }) },
-    moved: { bytes: record.moved.bytes + bytes, groups: Math.max(record.moved.groups, groups) },
+    planned,
+    moved: { bytes: meters.reduce((sum, [, , , moved]) => sum + moved, 0), groups },
     pausedMs: record.pausedMs + stood,
-    ...(isKnown ? { figures: measuredTimes({ nodes: open.nodes, groupBytes: copyBytes, copies }, ratesOf) } : {}),
-    open: { ...open, meters, lookedMs: nowMs },
+    ...(ratesOf === undefined || nodes.length === 0 ? {} : { figures: measuredTimes({ nodes, copies }, ratesOf) }),
+    open: { nodes, meters, lookedMs: nowMs },
   };
 }
 

@@ -1,8 +1,8 @@
 import { messageOf, type PolicyId, WebdfsError } from '@webdfs/base';
 import {
-  type KeptRescale,
   type MapContents,
   type MapView,
+  type NewRescale,
   newNodesOf,
   openRescale,
   type PolicyNumbers,
@@ -17,14 +17,13 @@ import {
   waitingFolders,
   withRescale,
 } from '@webdfs/cluster';
-import { changeTopology as changed, PlacementError, type Topology, type TopologyChange } from '@webdfs/placement';
+import { PlacementError, type Topology, type TopologyChange } from '@webdfs/placement';
+import { changeEvenly } from '@webdfs/rescale';
 import { parseChange } from '../change-words.ts';
 import type { ClusterAccess } from '../cluster-access.ts';
-import { nodeStatuses } from '../node-statuses.ts';
-import { ABORT_COMMAND, accountAfter } from './account.ts';
-import { groupBytes } from './group-bytes.ts';
-import { copiesHeld, movesLeft } from './group-moves.ts';
+import { ABORT_COMMAND, accountAfter, metersAfter, type Sight } from './account.ts';
 import { plannedRescale } from './planned-rescale.ts';
+import { sightOf } from './sight.ts';
 
 type Parameter = (name: string) => string | undefined;
 
@@ -68,7 +67,7 @@ function wantedOf(view: MapView, policy: PolicyId, parameter: Parameter): Wanted
   const numbers = numbersOf(view, policy, { changes, parameter });
   if (changes.length === 0 && !balance) return { target: present, numbers };
   try {
-    return { target: changed(present, changes, { groupBits: view.map.groupBits, keepFactors, balance }), numbers };
+    return { target: changeEvenly(present, changes, { groupBits: view.map.groupBits, keepFactors, balance }), numbers };
   } catch (error) {
     if (error instanceof PlacementError) throw new WebdfsError('INVALID', messageOf(error), { cause: error });
     throw error;
@@ -95,16 +94,6 @@ function requireFolders(access: ClusterAccess, target: Topology, folders: readon
   );
 }
 
-/** How the change under way ends when it is not left to go on. */
-function endOf(
-  view: MapView,
-  open: KeptRescale | undefined,
-  { outcome, nowMs }: { outcome: RescaleEnd['outcome']; nowMs: number },
-): RescaleEnd | undefined {
-  if (open === undefined) return undefined;
-  return { outcome, endedMs: nowMs, groups: Math.max(0, open.record.planned.groups - movesLeft(view).groups) };
-}
-
 /**
  * The transaction that has groups move to another target, with the account of it and of the one it replaces.
  *
@@ -117,7 +106,7 @@ export async function changeTransaction(
   contents: MapContents,
   parameter: Parameter,
 ): Promise<Transaction> {
-  const { policy, clock, map } = access;
+  const { policy, map } = access;
   const { view } = map;
   const { target, numbers } = wantedOf(view, policy, parameter);
   const named = (parameter('folders') ?? '').split(',').filter((name) => name !== '');
@@ -127,24 +116,25 @@ export async function changeTransaction(
   const transaction = proposeTarget(view, target, { folders, policies });
   const copiesOf = (id: PolicyId): number => policies.get(id)?.copies ?? wantedCopies(view.policy(id));
   const command = parameter('command') ?? `change ${parameter('changes') ?? ''}`.trim();
-  return await accounted(access, { contents, transaction, outcome: 'replaced' }, (bytes) =>
-    plannedRescale(view, target, { copiesOf, groupBytes: bytes, command, nowMs: clock.now() }),
+  return await accounted(access, { contents, transaction, outcome: 'replaced' }, ({ sizes, nowMs }) =>
+    plannedRescale(view, target, { copiesOf, sizes, command, nowMs }),
   );
 }
 
 /** The transaction that has groups go back to where the settled topology has them. @throws NOT_FOUND if nothing is under way */
 export async function abortTransaction(access: ClusterAccess, contents: MapContents): Promise<Transaction> {
-  const { map, clock } = access;
-  const { view } = map;
+  const { view } = access.map;
   const transaction = proposeAbort(view);
-  return await accounted(access, { contents, transaction, outcome: 'aborted' }, (bytes) =>
-    plannedRescale(view, view.map.settled, {
-      copiesOf: (id) => view.policy(id).copies,
-      groupBytes: bytes,
-      command: ABORT_COMMAND,
-      nowMs: clock.now(),
-    }),
+  const copiesOf = (id: PolicyId): number => view.policy(id).copies;
+  return await accounted(access, { contents, transaction, outcome: 'aborted' }, ({ sizes, nowMs }) =>
+    plannedRescale(view, view.map.settled, { copiesOf, sizes, command: ABORT_COMMAND, nowMs }),
   );
+}
+
+/** Only what moves from now on counts. */
+function metered(rescale: NewRescale, sight: Sight): NewRescale {
+  const { open } = rescale;
+  return open === undefined ? rescale : { ...rescale, open: { ...open, meters: metersAfter([], sight) } };
 }
 
 async function accounted(
@@ -154,17 +144,15 @@ async function accounted(
     transaction,
     outcome,
   }: { contents: MapContents; transaction: Transaction; outcome: RescaleEnd['outcome'] },
-  begin: (groupBytes: number | undefined) => Parameters<typeof withRescale>[2]['begin'],
+  begin: (sight: Sight) => NewRescale,
 ): Promise<Transaction> {
-  const { view } = access.map;
-  const statuses = await nodeStatuses(access);
-  const nowMs = access.clock.now();
+  const sight = await sightOf(access);
   const kept = rescalesIn(contents);
   const open = openRescale(kept);
-  const counted = kept.map((each) =>
-    each === open ? { ...each, record: accountAfter(each.record, { view, statuses, nowMs }) } : each,
-  );
-  const end = endOf(view, open, { outcome, nowMs });
-  const begun = begin(groupBytes(copiesHeld(view), statuses));
-  return withRescale(transaction, counted, { ...(end && { end }), ...(begun && { begin: begun }) });
+  const counted = kept.map((each) => (each === open ? { ...each, record: accountAfter(each.record, sight) } : each));
+  const groups = openRescale(counted)?.record.moved.groups ?? 0;
+  return withRescale(transaction, counted, {
+    end: { outcome, endedMs: sight.nowMs, groups },
+    begin: metered(begin(sight), sight),
+  });
 }

@@ -13,8 +13,9 @@ import {
 } from '@webdfs/rescale';
 
 /**
- * What each node may use, as far as it is known: the fastest that it was seen to take in or to send, or its cap if that is less.
- * Of a node that did neither yet, that of the fastest other is supposed, so that a bound remains one.
+ * What each node may use, as far as it is known: the fastest that any was seen to take in or to send, or its cap if that is less.
+ * A node that was slower may not have been asked for more, so that of all the fastest makes a bound that is one. Devices are as
+ * fast as each was while it was busy.
  *
  * @returns undefined as long as nothing was measured and nothing is capped
  */
@@ -22,18 +23,16 @@ export function measuredRates(
   statuses: ReadonlyMap<NodeId, NodeStatus>,
   cap = Infinity,
 ): ((node: NodeId) => Rates) | undefined {
-  const seen = new Map<NodeId, number>();
-  for (const [node, { moves }] of statuses) {
-    const fastest = Math.max(moves?.fastestReceive ?? 0, moves?.fastestSend ?? 0);
-    if (fastest > 0) seen.set(node, fastest);
+  let fastest = 0;
+  for (const { moves } of statuses.values()) {
+    fastest = Math.max(fastest, moves?.fastestReceive ?? 0, moves?.fastestSend ?? 0);
   }
-  const other = Math.max(...seen.values());
-  if (seen.size === 0 && cap === Infinity) return undefined;
+  if (fastest === 0 && cap === Infinity) return undefined;
+  const network = Math.min(cap, fastest === 0 ? Infinity : fastest);
   return (node) => {
     const moves = statuses.get(node)?.moves;
-    const fastest = seen.size === 0 ? Infinity : (seen.get(node) ?? other);
     return {
-      network: Math.min(cap, fastest),
+      network,
       read: moves === undefined || moves.readPerSecond === 0 ? Infinity : moves.readPerSecond,
       write: moves === undefined || moves.writePerSecond === 0 ? Infinity : moves.writePerSecond,
     };
@@ -42,8 +41,6 @@ export function measuredRates(
 
 interface Change {
   readonly nodes: readonly PlannedNode[];
-  /** Of one copy of a group. */
-  readonly groupBytes: number;
   /** Of each group. */
   readonly copies: number;
 }
@@ -72,20 +69,14 @@ function uniformBound(shares: readonly NodeShare[], copies: number): Bound | und
 }
 
 /** T_bound and T_plan by rates that were measured, with what sets them. */
-export function measuredTimes({ nodes, groupBytes, copies }: Change, ratesOf: (node: NodeId) => Rates): MeasuredTimes {
+export function measuredTimes({ nodes, copies }: Change, ratesOf: (node: NodeId) => Rates): MeasuredTimes {
   const shares = nodes.map(([node, before, after]): NodeShare => {
-    return { before: before * groupBytes, after: after * groupBytes, rates: ratesOf(asNodeId(node)) };
+    return { before, after, rates: ratesOf(asNodeId(node)) };
   });
   const bounds = [unequalBound(shares, copies), uniformBound(shares, copies)].filter((bound) => bound !== undefined);
   const bound = bounds.reduce((a, b) => (b.seconds > a.seconds ? b : a));
   const paces = nodes.map(([node, , , receive, send, read]): Pace => {
-    const usage = {
-      receive: receive * groupBytes,
-      send: send * groupBytes,
-      read: read * groupBytes,
-      write: receive * groupBytes,
-    };
-    return paceOf(asNodeId(node), usage, ratesOf(asNodeId(node)));
+    return paceOf(asNodeId(node), { receive, send, read, write: receive }, ratesOf(asNodeId(node)));
   });
   const pace = paces.reduce((a, b) => (b.seconds > a.seconds ? b : a));
   return {

@@ -4,7 +4,7 @@ import type { RescaleHistory, RescaleSummary } from '../reports.ts';
 
 /** A change, going on or over, with its ratios as far as they can be told. @param nowMs  of one that goes on */
 export function rescaleSummary(record: RescaleRecord, nowMs: number): RescaleSummary {
-  const { number, command, beganMs, endedMs, outcome, moved, pausedMs } = record;
+  const { number, command, beganMs, endedMs, outcome, planned, moved, pausedMs } = record;
   const seconds = Math.max(0, (endedMs ?? nowMs) - beganMs - pausedMs) / 1_000;
   return {
     number,
@@ -14,15 +14,10 @@ export function rescaleSummary(record: RescaleRecord, nowMs: number): RescaleSum
     outcome: outcome ?? 'under way',
     seconds,
     pausedSeconds: pausedMs / 1_000,
-    planned: plannedOf(record),
+    planned,
     moved,
     ...timesOf(record, seconds),
   };
-}
-
-function plannedOf({ planned: { groups, copies, leastCopies, bytes } }: RescaleRecord): RescaleSummary['planned'] {
-  if (bytes === undefined) return { groups, copies };
-  return { groups, copies, bytes, leastBytes: copies === 0 ? 0 : Math.round((leastCopies * bytes) / copies) };
 }
 
 function timesOf(record: RescaleRecord, seconds: number): Pick<RescaleSummary, 'bound' | 'plan' | 'ratios'> {
@@ -41,7 +36,7 @@ function ratiosOf(
   record: RescaleRecord,
   times: { readonly seconds: number; readonly boundSeconds: number; readonly planSeconds: number },
 ): NonNullable<RescaleSummary['ratios']> {
-  const { bytes = 0, leastBytes = 0 } = plannedOf(record);
+  const { bytes = 0, leastBytes = 0 } = record.planned;
   const isSettled = record.outcome === 'settled';
   const movedBytes = isSettled ? record.moved.bytes : bytes;
   const { move, place, exec, total } = rescaleRatios({ ...times, movedBytes, leastBytes });
