@@ -16,10 +16,21 @@ export interface Credentials {
   readonly secretAccessKey: string;
 }
 
+/** A cluster secret that is accepted beside the present one. */
+export interface OtherSecret {
+  /** 64 hex digits. */
+  readonly secret: string;
+  /** Wall clock. */
+  readonly untilMs: number;
+  /** It was made to follow the present one, and is not used yet. */
+  readonly isNext?: boolean;
+}
+
 /** Secrets that live in the data folder, mode 0600. */
 export interface Secrets extends Credentials {
   /** 32 bytes as hex: proves that a node belongs to the cluster. */
   readonly clusterSecret: string;
+  readonly otherSecrets?: readonly OtherSecret[];
 }
 
 const FILE = 'credentials.json';
@@ -59,11 +70,27 @@ export async function readSecrets(disk: Disk, folder: string): Promise<Secrets> 
     if (typeof field !== 'string') throw new WebdfsError('CORRUPT', `${folder}/${FILE} lacks ${name}`);
     return field;
   };
+  const others = othersIn(Reflect.get(value, 'otherSecrets'));
   return {
     accessKeyId: read('accessKeyId'),
     secretAccessKey: read('secretAccessKey'),
     clusterSecret: read('clusterSecret'),
+    ...(others.length === 0 ? {} : { otherSecrets: others }),
   };
+}
+
+const MAX_OTHERS = 16;
+
+/** Those that can be read: one that cannot is one that is accepted no more. */
+function othersIn(value: unknown): OtherSecret[] {
+  if (!Array.isArray(value)) return [];
+  return value.slice(0, MAX_OTHERS).flatMap((other: unknown): OtherSecret[] => {
+    if (typeof other !== 'object' || other === null) return [];
+    const secret: unknown = Reflect.get(other, 'secret');
+    const untilMs: unknown = Reflect.get(other, 'untilMs');
+    if (typeof secret !== 'string' || !/^[0-9a-f]{64}$/.test(secret) || typeof untilMs !== 'number') return [];
+    return [{ secret, untilMs, ...(Reflect.get(other, 'isNext') === true ? { isNext: true } : {}) }];
+  });
 }
 
 /** Secrets as `kept` or `given`, the rest drawn. */

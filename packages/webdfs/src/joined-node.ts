@@ -12,7 +12,7 @@ import {
 } from '@webdfs/base';
 import { type Joining, type MapStore, SystemProcesses, takePlace } from '@webdfs/cluster';
 import { readIdentity } from '@webdfs/store';
-import { readSecrets } from './credentials.ts';
+import { readSecrets, saveSecrets, type Secrets } from './credentials.ts';
 import { type NodeOptions, type RunningNode, startNode } from './node.ts';
 import { secretName } from './token.ts';
 
@@ -74,7 +74,17 @@ export async function startJoinedNode(options: JoinedNodeOptions): Promise<Runni
   const folderOf = (peer: NodeId): string | undefined => (peer === node ? folder : undefined);
   // the run before may be on another machine: a folder that was copied
   const processes = new SystemProcesses(disk, { alone: false });
-  return await startNode({ ...options, node, secrets, storeId, labels: joining.labels, folderOf, processes });
+  const save = (changed: Secrets): Promise<void> => saveSecrets(disk, folder, changed);
+  return await startNode({
+    ...options,
+    node,
+    secrets,
+    saveSecrets: save,
+    storeId,
+    labels: joining.labels,
+    folderOf,
+    processes,
+  });
 }
 
 async function place(mapStore: MapStore, options: Parameters<typeof takePlace>[0]): Promise<NodeId> {

@@ -70,6 +70,17 @@ async function secretsFor({ disk, folder, token }: JoinOptions): Promise<Secrets
 }
 
 /**
+ * Gives a folder whose node does not run the token that the cluster has by now; its keys of S3 stay.
+ *
+ * @throws NOT_FOUND if the folder has no keys yet, BAD_CONFIG
+ */
+export async function replaceToken(disk: Disk, folder: string, token: string): Promise<void> {
+  const { accessKeyId, secretAccessKey } = await readSecrets(disk, folder);
+  const { clusterSecret } = secretsOf(token);
+  await saveSecrets(disk, folder, { accessKeyId, secretAccessKey, clusterSecret });
+}
+
+/**
  * Runs one node of a cluster on several machines: a process that is started again when it ends or hangs. Resolves when it
  * serves, which may be long: until the cluster is made, or has a place for it.
  *

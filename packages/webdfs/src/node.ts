@@ -20,6 +20,8 @@ import { changeTopology } from './topology-change.ts';
 import { historyReport, topologyReport } from './topology-report.ts';
 import { AccountKeeper } from './rescale/account-keeper.ts';
 import { beginScrub, scrubReport } from './scrub-report.ts';
+import { acceptedNow, SecretKeeper } from './secret-keeper.ts';
+import { answerSecrets, changeToken, SECRETS, tokenReport } from './token-rotation.ts';
 import { whereReport } from './where-report.ts';
 
 /** Where the nodes of a cluster reach each other. */
@@ -30,6 +32,8 @@ export interface WireOptions {
   /** The host that the others are told, if not the one listened on. */
   readonly advertise?: string;
   readonly tls: boolean;
+  /** Instead of the cluster's secret: PEM, of one authority for all nodes. */
+  readonly certificates?: { readonly ca: string; readonly cert: string; readonly key: string };
 }
 
 export interface NodeOptions {
@@ -39,6 +43,8 @@ export interface NodeOptions {
   /** The node's from now on: it is closed with it. */
   readonly mapStore: MapStore;
   readonly secrets: Secrets;
+  /** Keeps changed secrets durably; undefined: they are not this node's to change. */
+  readonly saveSecrets?: (secrets: Secrets) => Promise<void>;
   readonly wire: WireOptions;
   /** The door's address. */
   readonly host: string;
@@ -126,12 +132,14 @@ function sweepParts(objects: ObjectLayer, clock: Clock, log: Log): Disposable {
 }
 
 async function openStorage(options: NodeOptions): Promise<StorageNode> {
+  const [clusterSecret, ...otherSecrets] = acceptedNow(options.secrets, options.clock.now()) as [string, ...string[]];
   const { node, clock, random, log, disk, host, port, wire, storeId, labels } = options;
   return await StorageNode.open({
     node,
     folder: options.folder,
     mapStore: options.mapStore,
-    clusterSecret: options.secrets.clusterSecret,
+    clusterSecret,
+    otherSecrets,
     ...wire,
     door: options.doorAdvertise ?? `${host}:${port}`,
     ...(storeId === undefined ? {} : { storeId }),
@@ -166,7 +174,18 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     return { head: new Uint8Array(0), attached: NO_ATTACHMENT };
   });
   storage.replica.engine.register(GROUP_ENDS, (message) => answerEnds(storage.store, message));
-  const access: ClusterAccess = { map, mapStore: options.mapStore, link, groups, objects, policy, clock, folderOf };
+  const keeper = stack.use(
+    new SecretKeeper({
+      secrets,
+      save: options.saveSecrets,
+      apply: (secrets) => storage.setSecrets(secrets),
+      clock,
+      log,
+    }),
+  );
+  storage.replica.engine.register(SECRETS, (message) => answerSecrets(keeper, random, message));
+  const shared = { map, mapStore: options.mapStore, link, groups, objects, policy, folderOf };
+  const access: ClusterAccess = { ...shared, clock, random, self: node, keeper };
   const door = await openDoor({
     store: objects,
     keys: new KeyRing([options.credentials ?? secrets]),
@@ -193,6 +212,7 @@ const TOLD: Reports = {
   status: statusReport,
   scrub: scrubReport,
   groups: groupsReport,
+  token: tokenReport,
   topology: topologyReport,
   rescales: historyReport,
   where: async (access, parameter) => {
@@ -204,6 +224,7 @@ const TOLD: Reports = {
 /** `POST /-/NAME`. */
 const BEGUN: Reports = {
   groups: forceGroups,
+  token: changeToken,
   scrub: async (access, parameter) => await beginScrub(access, parameter('pace')),
   topology: changeTopology,
 };

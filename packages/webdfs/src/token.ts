@@ -37,6 +37,6 @@ export function secretsOf(token: string): Secrets {
 }
 
 /** Which secret it is, telling nothing about it: the first 8 bytes of its SHA-256, as hex. */
-export function secretName({ clusterSecret }: Secrets): string {
+export function secretName({ clusterSecret }: Pick<Secrets, 'clusterSecret'>): string {
   return createHash('sha256').update(fromHex(clusterSecret)).digest('hex').slice(0, 16);
 }
