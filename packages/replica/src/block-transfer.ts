@@ -1,22 +1,17 @@
 import { equalBytes, type GroupKey, type NodeId, WebdfsError } from '@webdfs/base';
 import type { LogEntry, Store } from '@webdfs/store';
-import type { CallContext, Incoming, Link, Message, Outgoing, Piece } from '@webdfs/wire';
+import type { CallContext, Incoming, Link, Message, Outgoing } from '@webdfs/wire';
 import { NO_ATTACHMENT } from '@webdfs/wire';
 import { encodeReadBlock, type ReadBlockHead } from './block-codec.ts';
 import { packBlockBody, unpackBlockBody } from './block-entry.ts';
 import type { MoveMeter } from './move-meter.ts';
-import { READ_BYTES, type ReadBuffers } from './read-buffers.ts';
+import { READ_BYTES, ReadBuffers } from './read-buffers.ts';
 import { REQUEST_FORMAT } from './request-codec.ts';
 import { VERB } from './verbs.ts';
 
 const DEADLINE_MS = 30_000;
 
 const DONE: Message = { head: Uint8Array.of(REQUEST_FORMAT), attached: NO_ATTACHMENT };
-
-/** Bytes of our own, as a piece of a body. */
-export function lentOnce(bytes: Uint8Array): Piece {
-  return { bytes, hold: () => undefined, release: () => undefined };
-}
 
 /**
  * READ_BLOCK at any node that has the block committed, and FETCH_STAGED, which also gives bytes that are only staged.
@@ -27,23 +22,27 @@ export async function serveBlock(
   store: Store,
   read: ReadBlockHead,
   body: Outgoing,
-  options: { context: CallContext; staged: boolean; buffers: ReadBuffers; moves?: MoveMeter },
+  options: { context: CallContext; staged: boolean; buffers?: ReadBuffers; moves?: MoveMeter },
 ): Promise<Message> {
   const source = sourceOf(store, read, options.staged);
   const end = read.length === 0 ? source.size : read.offset + read.length;
   if (end > source.size || read.offset > end) {
     throw new WebdfsError('RANGE_NOT_SATISFIABLE', `block has ${source.size} bytes, asked for ${read.offset}..${end}`);
   }
+  const { context, moves, buffers = new ReadBuffers() } = options;
   for (let at = read.offset; at < end;) {
-    options.context.signal.throwIfAborted();
+    context.signal.throwIfAborted();
     const length = Math.min(READ_BYTES - (at % READ_BYTES), end - at);
-    const bytes = new Uint8Array(length);
-    if (options.moves === undefined) await source.read(at, bytes);
-    else {
-      await options.moves.read(length, () => source.read(at, bytes));
-      options.moves.sent(length);
+    const piece = buffers.take(length);
+    try {
+      if (moves === undefined) await source.read(at, piece.bytes);
+      else await moves.read(length, () => source.read(at, piece.bytes));
+    } catch (error) {
+      piece.release();
+      throw error;
     }
-    if (!body.write(lentOnce(bytes))) await body.ready();
+    moves?.sent(length);
+    if (!body.write(piece)) await body.ready();
     at += length;
   }
   body.end();

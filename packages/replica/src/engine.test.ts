@@ -4,7 +4,7 @@ import { asNodeId, codeOf, fromUtf8, SeededRandom, utf8, WebdfsError } from '@we
 import type { Store } from '@webdfs/store';
 import type { Incoming, Link } from '@webdfs/wire';
 import { decodePutBlockAnswer, encodePutBlock, encodeReadBlock } from './block-codec.ts';
-import { lentOnce } from './block-transfer.ts';
+import { ReadBuffers } from './read-buffers.ts';
 import { decodeReadAnswer, encodeReadRequest, encodeWriteRequest, decodeWriteAnswer } from './request-codec.ts';
 import { aDelete, aKey, aPut, type BedNode, TestBed } from './test-bed.ts';
 import { VERB } from './verbs.ts';
@@ -169,9 +169,12 @@ async function putBlock(
   const other = [...bed.nodes.values()].find((node) => node !== primary)!;
   const head = encodePutBlock({ ...group, id, key: aKey('big'), uploadId: new Uint8Array(16) }, 0);
   const { body, answer } = other.transport.link(primary.id).send(VERB.PUT_BLOCK, head, DEADLINE);
+  const buffers = new ReadBuffers();
   const sending = async (): Promise<void> => {
     for (let at = 0; at < bytes.length; at += 65_536) {
-      if (!body.write(lentOnce(bytes.slice(at, at + 65_536)))) await body.ready();
+      const piece = buffers.take(Math.min(65_536, bytes.length - at));
+      piece.bytes.set(bytes.subarray(at, at + piece.bytes.length));
+      if (!body.write(piece)) await body.ready();
     }
     body.end();
   };

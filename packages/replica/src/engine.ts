@@ -32,6 +32,7 @@ import { decodeStage, type PipelineOptions, stageBody, STAGED_ANSWER } from './p
 import { MoveMeter } from './move-meter.ts';
 import { PostOffice } from './post-office.ts';
 import { cannotServe } from './proposals.ts';
+import { ReadBuffers } from './read-buffers.ts';
 import { Reader } from './reader.ts';
 import type { LogBase, ReplicaHost } from './replica-host.ts';
 import { decodeReadRequest, decodeWriteRequest, encodeReadAnswer, encodeWriteAnswer } from './request-codec.ts';
@@ -76,6 +77,7 @@ export class ReplicaEngine implements ReplicaHost {
   readonly #posts: PostOffice;
   readonly #reader: Reader;
   readonly #pipeline: PipelineOptions;
+  readonly #buffers = new ReadBuffers();
   readonly #calls = new Map<number, CallHandler>();
   #pulse: { cancel(): void } | undefined;
 
@@ -229,7 +231,11 @@ export class ReplicaEngine implements ReplicaHost {
     }
     const { request } = decodeReadBlock(message);
     try {
-      return await serveBlock(this.store, request, body, { context, staged: verb === VERB.FETCH_STAGED });
+      return await serveBlock(this.store, request, body, {
+        context,
+        staged: verb === VERB.FETCH_STAGED,
+        buffers: this.#buffers,
+      });
     } catch (error) {
       if (error instanceof WebdfsError && error.code === 'CORRUPT') this.#reader.repairBlock(request, request.id);
       throw error;

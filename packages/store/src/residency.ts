@@ -1,11 +1,13 @@
-const TILE_BYTES = 1024 * 1024;
+const TILE_BYTES = 256 * 1024;
 /** A read on this thread that took longer was not cached. */
 const SLOW_READ_MS = 1;
-const LEAST_TILES = 16;
+const LEAST_TILES = 64;
+/** What a read that was cached gives back of a budget that was halved. */
+const REGAINED_TILES = 0.04;
 
 /**
- * Guesses which parts of the volumes the system has cached: what this process wrote or read lately, in tiles of 1 MiB, up
- * to a budget. A guess that proves wrong (a slow read) halves the budget; each right one gives a little back.
+ * Guesses which parts of the volumes the system has cached: what this process wrote or read lately, in tiles of 256 KiB (one read),
+ * up to a budget. A guess that proves wrong (a slow read) halves the budget; each right one gives a little back.
  */
 export class Residency {
   readonly #most: number;
@@ -40,7 +42,7 @@ export class Residency {
   /** How long a read on this thread took. */
   readTook(ms: number): void {
     if (ms <= SLOW_READ_MS) {
-      if (this.#budget < this.#most) this.#budget = Math.min(this.#most, this.#budget + 0.01);
+      if (this.#budget < this.#most) this.#budget = Math.min(this.#most, this.#budget + REGAINED_TILES);
       return;
     }
     this.slowReads += 1;
@@ -48,7 +50,7 @@ export class Residency {
   }
 }
 
-/** Volumes have at most 2^15 tiles (32 GiB). */
+/** Volumes have at most 2^17 tiles (32 GiB). */
 function tileOf(volume: number, place: number): number {
-  return volume * 32_768 + Math.floor(place / TILE_BYTES);
+  return volume * 131_072 + Math.floor(place / TILE_BYTES);
 }

@@ -174,7 +174,8 @@ export class SelfLink implements Link {
         }
       },
     };
-    const outgoing = new OutgoingBody(this.#limits, cancel);
+    // no wire, no frames: pieces pass as they are, as far as the window goes
+    const outgoing = new OutgoingBody({ ...this.#limits, frameBytes: this.#limits.window }, cancel);
     outgoing.start(this.#limits.window, carrier);
     return { outgoing, incoming };
   }
