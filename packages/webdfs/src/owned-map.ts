@@ -24,7 +24,8 @@ import {
   wantedCopies,
   withRescale,
 } from '@webdfs/cluster';
-import { type AlgorithmName, changeTopology, type Topology, type TopologyChange } from '@webdfs/placement';
+import type { AlgorithmName, Topology, TopologyChange } from '@webdfs/placement';
+import { changeEvenly } from '@webdfs/rescale';
 import { plannedRescale } from './rescale/planned-rescale.ts';
 
 /** The map store of a cluster on one machine, owned by its supervisor. */
@@ -85,7 +86,7 @@ function resized(view: MapView, nodes: number): Topology {
     nodes > ids.length
       ? { type: 'add-nodes', subcluster: newest, count: nodes - ids.length, labels: {} }
       : { type: 'remove', nodes: { by: 'id', ids: ids.slice(nodes) } };
-  return changeTopology(present, [change], { groupBits: view.map.groupBits });
+  return changeEvenly(present, [change], { groupBits: view.map.groupBits });
 }
 
 /** Has the cluster grow or shrink to as many nodes as were asked for. @throws BAD_CONFIG if it cannot */

@@ -22,6 +22,19 @@ export interface NodeReport {
   readonly full?: boolean;
   /** Damaged places not yet repaired. */
   readonly damaged?: number;
+  /** What moved to it and from it since it started, so that groups can move or copies be made anew. */
+  readonly moved?: {
+    /** All that passed, what is compared included. */
+    readonly inBytes: number;
+    readonly outBytes: number;
+    /** Of objects: what was kept, and what came in vain. */
+    readonly learnedBytes: number;
+    readonly wastedBytes: number;
+    /** Bytes per second that it may move each way now; 0: any. */
+    readonly limit: number;
+    /** Seconds in which its clients had it move less. */
+    readonly slowdowns: number;
+  };
   /** Catching up, if it is. */
   readonly catchingUp?: {
     readonly groupsLeft: number;

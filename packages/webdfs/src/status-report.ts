@@ -69,7 +69,20 @@ function nodeReport(
     totalBytes: status.totalBytes,
     full: status.full,
     damaged: status.damaged,
+    moved: movedOf(status),
     ...(missing === 0 ? {} : { catchingUp: { groupsLeft: missing, ...rate } }),
+  };
+}
+
+function movedOf({ counters }: NodeStatus): NonNullable<NodeReport['moved']> {
+  const of = (name: string): number => counters[name] ?? 0;
+  return {
+    inBytes: of('movedInBytes'),
+    outBytes: of('movedOutBytes'),
+    learnedBytes: of('learnedBytes'),
+    wastedBytes: of('wastedBytes'),
+    limit: of('moveRate'),
+    slowdowns: of('moveSlowdowns'),
   };
 }
 
