@@ -68,7 +68,7 @@ function putBack(machine: SimulatedMachine, sky: Sky): void {
 }
 
 function flip({ disk, node }: SimulatedMachine, { random, cluster, invariants }: Sky): void {
-  invariants.harmed.add(node);
+  invariants.flips(node);
   const volumes = [...disk.files()].filter(([path, { size }]) => path.endsWith('.vol') && size > 64);
   for (let i = 0; i < 1 + random.below(4); i++) {
     const volume = volumes[random.below(volumes.length)];

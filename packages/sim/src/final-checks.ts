@@ -1,5 +1,6 @@
 import { type GroupKey, toHex, utf8 } from '@webdfs/base';
 import { atGoal } from '@webdfs/cluster';
+import { scrubFinally } from './final-scrub.ts';
 import { KEYS, SimulatedClient, Violation, BUCKET } from './simulated-client.ts';
 import type { Invariants } from './invariants.ts';
 import type { Life, SimulatedMachine } from './machine.ts';
@@ -131,8 +132,8 @@ export async function readFinally({ cluster, client }: FinalSeams): Promise<void
 }
 
 /**
- * What must hold once the weather is good again: every member of a group holds the same, every copy of it is good, and no
- * block is left that nothing names.
+ * What must hold once the weather is good again: every member of a group holds the same, every copy of it is good, no block
+ * is left that nothing names, and a scrub agrees.
  *
  * @throws Violation
  */
@@ -153,6 +154,12 @@ export async function checkFinally({ cluster, invariants, blockBytes }: FinalSea
   for (const { clock } of cluster.machines) clock.catchUpWith(farthest);
   await cluster.pass(1_000);
   await checkGarbage(cluster, blockBytes);
+  await scrubFinally(cluster, invariants, everyLife(cluster)[0]!);
+  for (const key of cluster.groups()) {
+    for (const node of cluster.view.group(key).inSync) {
+      await cluster.during(checkCopies(cluster, cluster.machine(node)!, key));
+    }
+  }
 }
 
 async function checkGarbage(cluster: SimulatedCluster, blockBytes: number): Promise<void> {

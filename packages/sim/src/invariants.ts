@@ -22,6 +22,7 @@ export class Invariants {
   readonly #isCalm: boolean;
   /** Nodes whose disks are harmed behind their back: they may lack what they had. */
   readonly harmed = new Set<NodeId>();
+  readonly #flipped = new Set<NodeId>();
   #lastLook = 0;
   looks = 0;
 
@@ -31,6 +32,16 @@ export class Invariants {
     this.#isCalm = isCalm;
     this.#onMap(cluster.view);
     cluster.onMapChange((view) => this.#onMap(view));
+  }
+
+  /** Bits are turned over on a node's disk. */
+  flips(node: NodeId): void {
+    this.harmed.add(node);
+    this.#flipped.add(node);
+  }
+
+  hasFlips(node: number): boolean {
+    return this.#flipped.has(node as NodeId);
   }
 
   /** Called between happenings. @throws Violation */
