@@ -31,6 +31,8 @@ export interface Secrets extends Credentials {
   /** 32 bytes as hex: proves that a node belongs to the cluster. */
   readonly clusterSecret: string;
   readonly otherSecrets?: readonly OtherSecret[];
+  /** Names (`secretName`) of those that were the present one before: a token of theirs is no mistake, and changes nothing. */
+  readonly formerNames?: readonly string[];
 }
 
 const FILE = 'credentials.json';
@@ -76,10 +78,16 @@ export async function readSecrets(disk: Disk, folder: string): Promise<Secrets> 
     secretAccessKey: read('secretAccessKey'),
     clusterSecret: read('clusterSecret'),
     ...(others.length === 0 ? {} : { otherSecrets: others }),
+    ...namesIn(Reflect.get(value, 'formerNames')),
   };
 }
 
 const MAX_OTHERS = 16;
+
+function namesIn(value: unknown): Pick<Secrets, 'formerNames'> {
+  if (!Array.isArray(value)) return {};
+  return { formerNames: value.filter((name) => typeof name === 'string').slice(-MAX_OTHERS) };
+}
 
 /** Those that can be read: one that cannot is one that is accepted no more. */
 function othersIn(value: unknown): OtherSecret[] {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { NodeDisk, replaceWhole, silentLog, systemClock, SystemRandom, utf8 } from '@webdfs/base';
 import { newSecrets, readSecrets, saveSecrets } from './credentials.ts';
-import { type JoinOptions, startJoined } from './joined.ts';
+import { type JoinOptions, replaceToken, startJoined } from './joined.ts';
 import { tokenOf } from './token.ts';
 
 const disk = new NodeDisk();
@@ -51,4 +51,20 @@ test('a token is kept at the first start, needed no more, and no other takes its
   await saveSecrets(disk, folder, changed);
   await assert.rejects(start(folder, tokenOf(second)), { code: 'CANCELLED' });
   assert.deepEqual(await readSecrets(disk, folder), changed);
+});
+
+test('a token from before a rotation, or the one that a folder is given anew, starts its node', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'webdfs-joined-'));
+  await using _ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  const [before, after] = [newSecrets(new SystemRandom()), newSecrets(new SystemRandom())];
+  await saveSecrets(disk, folder, before);
+  await disk.makeFolder(`${folder}/volumes`);
+  await replaceWhole(disk, folder, 'identity', utf8(JSON.stringify(IDENTITY)));
+  await replaceToken(disk, folder, tokenOf(after));
+  const kept = await readSecrets(disk, folder);
+  assert.equal(kept.clusterSecret, after.clusterSecret);
+  assert.equal(kept.secretAccessKey, before.secretAccessKey, 'the keys of S3 stay');
+  await assert.rejects(start(folder, tokenOf(before)), { code: 'CANCELLED' });
+  await assert.rejects(start(folder, tokenOf(after)), { code: 'CANCELLED' });
+  assert.deepEqual(await readSecrets(disk, folder), kept);
 });

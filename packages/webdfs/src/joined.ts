@@ -3,7 +3,7 @@ import { readIdentity } from '@webdfs/store';
 import { type Credentials, readSecrets, saveSecrets, type Secrets } from './credentials.ts';
 import { NodeProcess } from './node-process.ts';
 import { allReady, keepEndpoint, requireFreePort, untilStopped } from './start-up.ts';
-import { secretsOf } from './token.ts';
+import { secretName, secretsOf } from './token.ts';
 
 export interface JoinOptions {
   /** The node's folder. Absolute. */
@@ -62,6 +62,8 @@ async function secretsFor({ disk, folder, token }: JoinOptions): Promise<Secrets
   }
   const given = secretsOf(token);
   if (kept?.clusterSecret === given.clusterSecret) return kept;
+  // such as one that a service file still has since before a rotation
+  if (kept?.formerNames?.includes(secretName(given)) === true) return kept;
   if (kept !== undefined && (await readIdentity(disk, folder)) !== undefined) {
     throw new WebdfsError('BAD_CONFIG', `${folder} holds data of a cluster with another token: leave the token out`);
   }
@@ -75,9 +77,11 @@ async function secretsFor({ disk, folder, token }: JoinOptions): Promise<Secrets
  * @throws NOT_FOUND if the folder has no keys yet, BAD_CONFIG
  */
 export async function replaceToken(disk: Disk, folder: string, token: string): Promise<void> {
-  const { accessKeyId, secretAccessKey } = await readSecrets(disk, folder);
+  const kept = await readSecrets(disk, folder);
+  const { accessKeyId, secretAccessKey, formerNames = [] } = kept;
   const { clusterSecret } = secretsOf(token);
-  await saveSecrets(disk, folder, { accessKeyId, secretAccessKey, clusterSecret });
+  const former = [...formerNames, secretName(kept)];
+  await saveSecrets(disk, folder, { accessKeyId, secretAccessKey, clusterSecret, formerNames: former });
 }
 
 /**

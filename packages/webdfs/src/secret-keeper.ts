@@ -1,5 +1,6 @@
 import { type Clock, codeOf, type Log, messageOf, type Timer, WebdfsError } from '@webdfs/base';
 import type { OtherSecret, Secrets } from './credentials.ts';
+import { secretName } from './token.ts';
 
 /** The secrets of a node that nodes prove themselves by. */
 export type SecretSet = Pick<Secrets, 'clusterSecret'> & { readonly otherSecrets: readonly OtherSecret[] };
@@ -23,6 +24,13 @@ export interface SecretKeeperOptions {
 export function acceptedNow(secrets: Secrets, nowMs: number): readonly string[] {
   const others = (secrets.otherSecrets ?? []).filter(({ untilMs }) => untilMs > nowMs);
   return [secrets.clusterSecret, ...others.map(({ secret }) => secret)];
+}
+
+const MAX_FORMER = 16;
+
+function formerAfter(before: Secrets, { clusterSecret }: SecretSet): Pick<Secrets, 'formerNames'> {
+  if (before.clusterSecret === clusterSecret) return {};
+  return { formerNames: [...(before.formerNames ?? []), secretName(before)].slice(-MAX_FORMER) };
 }
 
 /** Holds a node's secrets while they are changed, and forgets those that have run out. */
@@ -55,7 +63,7 @@ export class SecretKeeper implements Disposable {
       throw new WebdfsError('UNSUPPORTED', 'the nodes of "webdfs up" are reached from their own machine only');
     }
     if (set.otherSecrets.length > MAX_OTHERS) throw new WebdfsError('TOO_LARGE', `more than ${MAX_OTHERS} secrets`);
-    const secrets = { ...this.#secrets, ...set };
+    const secrets = { ...this.#secrets, ...set, ...formerAfter(this.#secrets, set) };
     await save(secrets);
     this.#secrets = secrets;
     apply(this.accepted);

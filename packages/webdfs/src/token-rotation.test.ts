@@ -52,7 +52,8 @@ test('a secret is on the disk before it is used, and a disk that fails changes n
   assert.deepEqual(seen.applied, []);
   seen.isBroken = false;
   await keeper.take(set);
-  assert.deepEqual(seen.saved, [{ ...first, clusterSecret: next, otherSecrets: [] }]);
+  const formerNames = [secretName(first)];
+  assert.deepEqual(seen.saved, [{ ...first, clusterSecret: next, otherSecrets: [], formerNames }]);
   assert.deepEqual(seen.applied, [[next]]);
 });
 
