@@ -1,3 +1,6 @@
+export { benchBlog, type BlogBenchOptions } from './blog-2009/blog-bench.ts';
+export { PUBLISHED } from './blog-2009/published.ts';
+export { s3Target } from './blog-2009/s3-target.ts';
 export { benchErasure, ERASURE_SAMPLING, type ErasureBenchOptions } from './erasure/erasure-bench.ts';
 export { Histogram } from './object/histogram.ts';
 export { benchObjects, type MeasuredTarget } from './object/object-bench.ts';
