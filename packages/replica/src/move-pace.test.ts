@@ -100,6 +100,20 @@ test('it gives way when clients wait longer than they did before, and takes up s
   assert.equal(mover.pace.counters().moveRate, 0);
 });
 
+test('groups of next to nothing give way as well: each message has its price', async () => {
+  const mover = new Mover();
+  await mover.move(3, 40 * MIB, 1);
+  await mover.move(6, 40 * MIB, 60);
+  const until = mover.clock.monotonic() + 1_000;
+  let messages = 0;
+  const asking = (async () => {
+    for (; mover.clock.monotonic() < until; messages++) await mover.pace.intake.pass(1, false);
+  })();
+  await mover.pass(1_500);
+  await asking;
+  assert.ok(messages > 20 && messages < 100, `${messages}`);
+});
+
 test('of waits the 95th percentile is told, once there are enough', () => {
   const samples = new WaitSamples();
   for (let i = 1; i <= 15; i++) samples.add('read', i);

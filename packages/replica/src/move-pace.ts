@@ -11,15 +11,23 @@ const PIECES_PER_SECOND = 8;
 const LEAST_PIECE = 65_536;
 const MOST_PIECE = 1_048_576;
 
+/** What a message costs beside its bytes, in bytes: groups of few objects take a node's time, not its network's. */
+const MESSAGE_WORK = 32_768;
+
 /** One direction of what moves through a node: what learning takes in, or what is sent to learners. */
 export class MoveLane {
   readonly #clock: Clock;
-  readonly #bucket: TokenBucket;
+  /** Bytes, by the limits of the map. */
+  readonly #limited: TokenBucket;
+  /** Work, by what clients leave to it. */
+  readonly #yielding: TokenBucket;
   #bytes = 0;
+  #work = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#bucket = new TokenBucket(Infinity, clock);
+    this.#limited = new TokenBucket(Infinity, clock);
+    this.#yielding = new TokenBucket(Infinity, clock);
   }
 
   /** All that passed, bytes. */
@@ -27,9 +35,14 @@ export class MoveLane {
     return this.#bytes;
   }
 
-  /** Bytes per second that pass now; `Infinity`: all. */
+  /** The same with what messages cost. */
+  get work(): number {
+    return this.#work;
+  }
+
+  /** Bytes per second that pass now, at most; `Infinity`: all. */
   get rate(): number {
-    return this.#bucket.rate;
+    return Math.min(this.#limited.rate, this.#yielding.rate);
   }
 
   /** Bytes to be asked for at once. */
@@ -38,15 +51,18 @@ export class MoveLane {
     return Math.max(LEAST_PIECE, Math.min(MOST_PIECE, chunks * LEAST_PIECE));
   }
 
-  /** Waits until some bytes may pass. What is urgent counts, and waits for nothing. @throws the signal's reason */
+  /** Waits until a message of so many bytes may pass. What is urgent counts, and waits for nothing. @throws the signal's reason */
   async pass(bytes: number, isUrgent: boolean, signal?: AbortSignal): Promise<void> {
     this.#bytes += bytes;
-    const waitMs = this.#bucket.reserve(bytes);
+    this.#work += bytes + MESSAGE_WORK;
+    const waitMs = Math.max(this.#limited.reserve(bytes), this.#yielding.reserve(bytes + MESSAGE_WORK));
     if (waitMs > 0 && !isUrgent) await sleep(this.#clock, waitMs, signal);
   }
 
-  limit(rate: number): void {
-    this.#bucket.setRate(Math.max(LEAST_PIECE, rate));
+  /** Bytes per second by the map, and of work as far as clients are concerned. */
+  limit(rate: number, work: number): void {
+    this.#limited.setRate(Math.max(LEAST_PIECE, rate));
+    this.#yielding.setRate(work);
   }
 }
 
@@ -118,9 +134,9 @@ export class MovePace {
   #look(): void {
     const now = this.#clock.monotonic();
     const { intake, outgo } = this;
-    const bytes = Math.max(intake.bytes - this.#seen.in, outgo.bytes - this.#seen.out);
+    const bytes = Math.max(intake.work - this.#seen.in, outgo.work - this.#seen.out);
     const seconds = (now - this.#lookedAt) / 1_000;
-    this.#seen = { in: intake.bytes, out: outgo.bytes };
+    this.#seen = { in: intake.work, out: outgo.work };
     this.#lookedAt = now;
     const { hasClients, waits } = this.#waits.take();
     this.#pace = backOffStep(this.#pace, { at: now / 1_000, seconds, bytes, waits });
@@ -129,11 +145,10 @@ export class MovePace {
 
   #limit(hasClients: boolean): void {
     const { bytesPerSecond = Infinity, share = 1 } = this.#map.view.map.moveLimits ?? {};
-    const rate = Math.min(bytesPerSecond, this.#pace.limit);
     const part = hasClients ? share : 1;
     const { fastestReceive, fastestSend } = this.#moves.status();
-    this.intake.limit(Math.min(rate, partOf(part, fastestReceive)));
-    this.outgo.limit(Math.min(rate, partOf(part, fastestSend)));
+    this.intake.limit(Math.min(bytesPerSecond, partOf(part, fastestReceive)), this.#pace.limit);
+    this.outgo.limit(Math.min(bytesPerSecond, partOf(part, fastestSend)), this.#pace.limit);
   }
 }
 
