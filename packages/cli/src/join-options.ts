@@ -14,7 +14,11 @@ export const JOIN_OPTIONS = {
   peers: { type: 'string', value: 'HOST:PORT', about: 'where the other nodes reach it (default: the port after that)' },
   advertise: { type: 'string', value: 'HOST', about: 'the host that others are told, if it listens on 0.0.0.0 or ::' },
   wire: { type: 'string', value: 'KIND', about: 'tls or plain between nodes (default: tls, on loopback plain)' },
-  fence: { type: 'string', value: 'WHEN', about: 'always: replace lost nodes 2.5 s later, for an etcd that is old' },
+  fence: {
+    type: 'string',
+    value: 'WHEN',
+    about: 'always or trust: whether lost nodes are replaced 2.5 s later (default: where etcd may end leases early)',
+  },
   rack: { type: 'string', value: 'NAME', about: 'its rack' },
   zone: { type: 'string', value: 'NAME', about: 'its zone' },
   machine: { type: 'string', value: 'NAME', about: 'its machine (default: the host name)' },
@@ -29,7 +33,8 @@ export interface JoinSettings {
   readonly wire: WireOptions;
   readonly joining: Joining;
   readonly node: NodeId | undefined;
-  readonly fencesAlways: boolean;
+  /** Undefined: as etcd's version asks for. */
+  readonly fence: 'always' | 'trust' | undefined;
 }
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
@@ -83,9 +88,11 @@ export function joinSettings(args: Arguments): JoinSettings {
   if (door === undefined) throw new UsageError('say where clients reach the node with --listen HOST:PORT');
   const id = args.text('id');
   const fence = args.text('fence');
-  if (fence !== undefined && fence !== 'always') throw new UsageError(`--fence is always, got ${fence}`);
+  if (fence !== undefined && fence !== 'always' && fence !== 'trust') {
+    throw new UsageError(`--fence is always or trust, got ${fence}`);
+  }
   return {
-    fencesAlways: fence === 'always',
+    fence,
     ...door,
     advertise: args.text('advertise'),
     wire: wireOf(args, door),
