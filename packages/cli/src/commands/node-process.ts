@@ -12,7 +12,7 @@ import {
 } from '@webdfs/webdfs';
 import { type Arguments, type Command, EXIT, exitCodeOf, UsageError } from '../command.ts';
 import { type EtcdSettings, etcdSettings, openEtcd } from '../etcd-options.ts';
-import { JOIN_OPTIONS, joinSettings } from '../join-options.ts';
+import { JOIN_OPTIONS, type JoinSettings, joinSettings } from '../join-options.ts';
 import { stderrLog } from '../log-level.ts';
 import { wireCertificates } from '../wire-certificates.ts';
 import type { Terminal } from '../terminal.ts';
@@ -71,23 +71,32 @@ async function startOwned(args: Arguments, terminal: Terminal): Promise<RunningN
   });
 }
 
-/** Says so if etcd is one that may end leases early, and nothing is done about it. @throws UNSUPPORTED if it is too old */
-async function lookAtEtcd(settings: EtcdSettings, fencesAlways: boolean, log: Log): Promise<void> {
+/**
+ * Whether nodes whose session ended are replaced only when their lease would have run out: where etcd may end leases early,
+ * the one may be over and the other not.
+ *
+ * @throws UNSUPPORTED if etcd is too old
+ */
+async function fencesAlways(settings: EtcdSettings, fence: JoinSettings['fence'], log: Log): Promise<boolean> {
   const version = await etcdVersion({ ...settings, clock: systemClock });
-  if (version === undefined || !mayEndLeasesEarly(version) || fencesAlways) return;
-  log.warn('etcd may end leases early: upgrade it, or use --fence always', { version });
+  const isDoubtful = version !== undefined && mayEndLeasesEarly(version);
+  if (isDoubtful && fence === 'trust') log.warn('etcd may end leases early, and is trusted not to', { version });
+  if (isDoubtful && fence === undefined) {
+    log.warn('etcd may end leases early: lost nodes are replaced 2.5 s later; upgrade it', { version });
+  }
+  return fence === 'always' || (isDoubtful && fence === undefined);
 }
 
 async function startInCluster(args: Arguments, terminal: Terminal, signal: AbortSignal): Promise<RunningNode> {
   const settings = await etcdSettings(args, terminal);
   const log = stderrLog(terminal, { cluster: settings.name });
-  const { host, port, advertise, wire, joining, node, fencesAlways } = joinSettings(args);
-  await lookAtEtcd(settings, fencesAlways, log);
+  const { host, port, advertise, wire, joining, node, fence } = joinSettings(args);
+  const fences = await fencesAlways(settings, fence, log);
   const certificates = await wireCertificates(args);
   const door = advertise?.includes(':') === true ? `[${advertise}]:${port}` : `${advertise}:${port}`;
   return await startJoinedNode({
     ...surroundings(terminal, log),
-    fencesAlways,
+    fencesAlways: fences,
     name: settings.name,
     mapStore: openEtcd(settings, terminal),
     folder: need(args, 'data'),
