@@ -185,6 +185,8 @@ export interface StepContext {
   readonly plan: (group: GroupKey, change: MembershipChange) => MembershipProposal | undefined;
   /** The disk takes no more puts. */
   readonly full: () => boolean;
+  /** The disk has lost what nobody can name: the tail of any group may be missing. */
+  readonly suspect: () => boolean;
   /** Bytes that other groups of this node have in flight. */
   readonly flight: { bytes: number };
   readonly requests: RequestTable;

@@ -116,6 +116,7 @@ export class GroupLoop {
       note: (group, name) => store.note(group, name),
       plan: (group, change) => planOrNothing(map.view, group, change),
       full: () => this.#full(),
+      suspect: () => store.facts().suspect,
       flight: { bytes: 0 },
       requests: this.requests,
     };

@@ -62,14 +62,23 @@ export class Bench {
   holds = true;
   yields = false;
   full = false;
+  readonly suspect: boolean;
   at = 1_000;
   effects: Effect[] = [];
   #ticket = 0;
 
   constructor(
-    options: { self?: NodeId; view?: GroupView; tail?: readonly LogEntry[]; commit?: number; marked?: boolean } = {},
+    options: {
+      self?: NodeId;
+      view?: GroupView;
+      tail?: readonly LogEntry[];
+      commit?: number;
+      marked?: boolean;
+      suspect?: boolean;
+    } = {},
   ) {
-    const { self = ONE, view = aView(), tail = [], commit = 0 } = options;
+    const { self = ONE, view = aView(), tail = [], commit = 0, suspect = false } = options;
+    this.suspect = suspect;
     const plan = (_: unknown, change: { type: string }): MembershipProposal | undefined =>
       ({
         group: KEY,
@@ -88,6 +97,7 @@ export class Bench {
       note: (_, name) => this.notes.get(Buffer.from(name).toString('hex')),
       plan,
       full: () => this.full,
+      suspect: () => this.suspect,
       flight: { bytes: 0 },
       requests: this.requests,
     };

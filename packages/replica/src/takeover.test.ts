@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { aView, anEntry, appendsTo, Bench, FOUR, sentTo, THREE, TWO } from './step-bench.ts';
+import { aView, anEntry, appendsTo, Bench, FOUR, ONE, sentTo, THREE, TWO } from './step-bench.ts';
 
 test('a takeover adopts the furthest log, gets what it lacks from its holder and levels the others', () => {
   const mine = [anEntry(1, 8)];
@@ -109,4 +109,15 @@ test('a new primary serves nothing before the one it follows has stopped, or its
   const gone = new Bench({ view: aView({ fence }) }).takeOver();
   gone.feed({ type: 'view', view: aView(), at: gone.at });
   assert.equal(gone.state.primary!.phase, 'serve');
+});
+
+test('a primary alone whose disk lost what nobody can name serves nothing while somebody can come back to compare with', () => {
+  const alone = { inSync: [ONE], members: [ONE, TWO, THREE], health: 'reads-only' } as const;
+  const waiting = new Bench({ suspect: true, view: aView({ ...alone, eligible: [TWO] }), commit: 5 });
+  assert.equal(waiting.state.primary!.phase, 'gather');
+  const sound = new Bench({ view: aView({ ...alone, eligible: [TWO] }), commit: 5 });
+  assert.equal(sound.state.primary!.phase, 'serve');
+  // nobody has more: what is left is shown, as where there is one copy only
+  const last = new Bench({ suspect: true, view: aView({ ...alone, eligible: [] }), commit: 5 });
+  assert.equal(last.state.primary!.phase, 'serve');
 });

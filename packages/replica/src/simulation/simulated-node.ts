@@ -91,6 +91,7 @@ export class SimulatedNode {
       note: () => undefined,
       plan: (_, change) => this.#plan(change),
       full: () => false,
+      suspect: () => false,
       flight: { bytes: 0 },
       requests: this.#world.rules.noRequestTable ? forgetful(this.requests) : this.requests,
     };
