@@ -9,6 +9,8 @@ export { usageOf } from './object/process-usage.ts';
 export { CONTESTANTS } from './placement/contestant.ts';
 export { benchPlacement, EXPERIMENTS, USUAL_CONTESTANTS } from './placement/placement-bench.ts';
 export { benchRescale, RESCALE_EXPERIMENTS, SIMULATED_EXPERIMENTS } from './rescale/rescale-bench.ts';
+export { clusterReport } from './rescale/cluster/cluster-report.ts';
+export { type ClusterRunOptions, runCluster } from './rescale/cluster/cluster-run.ts';
 export { atMost, BENCH_EXIT, type Check } from './report/check.ts';
 export { cellText, exitCodeOfReport, type Report } from './report/report.ts';
 export { reportText } from './report/terminal-text.ts';

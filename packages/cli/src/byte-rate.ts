@@ -12,14 +12,27 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 const LEAST_RATE = 65_536;
 
-/** `50MiB`, `1.5 GB/s`: bytes per second. @throws UsageError */
-export function byteRateOf(word: string): number {
-  const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-zA-Z]*?)(?:\/s)?$/.exec(word) ?? [];
+const MOST_BYTES = 2 ** 50;
+
+function amountOf(word: string, what: string): number {
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-zA-Z]*)$/.exec(word) ?? [];
   const times = UNITS[unit];
   if (number === undefined || times === undefined) {
-    throw new UsageError(`"${word}" is no rate; such are 50MiB, 1.5GB (per second)`);
+    throw new UsageError(`"${word}" is no ${what}; such are 50MiB, 1.5GB`);
   }
-  const rate = Math.round(Number(number) * times);
+  return Math.round(Number(number) * times);
+}
+
+/** `2GiB`: bytes. @throws UsageError */
+export function bytesOf(word: string): number {
+  const bytes = amountOf(word, 'number of bytes');
+  if (bytes < 1 || bytes > MOST_BYTES) throw new UsageError(`"${word}": 1 B to 1048576 GiB make sense`);
+  return bytes;
+}
+
+/** `50MiB`, `1.5 GB/s`: bytes per second. @throws UsageError */
+export function byteRateOf(word: string): number {
+  const rate = amountOf(word.replace(/\/s$/, ''), 'rate, per second');
   if (rate < LEAST_RATE) throw new UsageError(`"${word}" is too little: at least 64KiB per second`);
   return rate;
 }

@@ -1,6 +1,14 @@
 import { createInterface } from 'node:readline/promises';
 import { keepAlive, sleep, systemClock, WebdfsError } from '@webdfs/base';
-import type { RescaleHistory, RescaleSummary, S3Client, TopologyReport } from '@webdfs/webdfs';
+import {
+  isSettled,
+  lookAtHistory,
+  lookAtTopology,
+  type RescaleSummary,
+  type S3Client,
+  tellTopology,
+  type TopologyReport,
+} from '@webdfs/webdfs/remote';
 import { graveOf, isGrave, planOf, runningCluster } from './cluster-plan.ts';
 import { type Arguments, EXIT, UsageError } from './command.ts';
 import { planText } from './plan-text.ts';
@@ -21,25 +29,6 @@ export const RESCALE_OPTIONS = {
 const LOOK_MS = 1_000;
 const ACCOUNT_TRIES = 10;
 
-/** The topology of a running cluster, and what moves. */
-export async function lookAtTopology(client: S3Client, signal?: AbortSignal): Promise<TopologyReport> {
-  const asked = { method: 'GET', bucket: '-', key: 'topology' } as const;
-  const { body } = await client.call(signal === undefined ? asked : { ...asked, signal });
-  return JSON.parse(body) as TopologyReport;
-}
-
-/** What was done to the shape of a running cluster. */
-export async function lookAtHistory(client: S3Client): Promise<RescaleHistory> {
-  const { body } = await client.call({ method: 'GET', bucket: '-', key: 'rescales' });
-  return JSON.parse(body) as RescaleHistory;
-}
-
-/** @throws CONFLICT if the topology was changed since `revision` */
-export async function tellTopology(client: S3Client, query: Record<string, string>): Promise<TopologyReport> {
-  const { body } = await client.call({ method: 'POST', bucket: '-', key: 'topology', query });
-  return JSON.parse(body) as TopologyReport;
-}
-
 async function isAgreed(terminal: Terminal): Promise<boolean> {
   if (terminal.json || terminal.errors.isTTY !== true) {
     throw new UsageError('say --yes to carry it out: nobody is there to be asked');
@@ -52,17 +41,12 @@ async function isAgreed(terminal: Terminal): Promise<boolean> {
   }
 }
 
-/** A topology is settled when no change is under way and every group is where it should be. */
-function isDone({ target, groups, atGoal }: TopologyReport): boolean {
-  return target === undefined && atGoal === groups;
-}
-
 /** Follows a rescale to its end. Groups may go on and off their goals meanwhile: a node that dies takes its own away. */
 export async function watchRescale(client: S3Client, terminal: Terminal): Promise<TopologyReport> {
   using _ = heldAlive();
   const line = new StatusLine(terminal, systemClock);
   let report = await lookAtTopology(client, terminal.signal);
-  while (!isDone(report)) {
+  while (!isSettled(report)) {
     line.show(progressText(report));
     const { groups, atGoal, paused, moving } = report;
     if (terminal.json) printJson(terminal, { groups, atGoal, paused, ...(moving === undefined ? {} : { moving }) });

@@ -1,6 +1,6 @@
+import { lookAtHistory } from '@webdfs/webdfs/remote';
 import { type Command, EXIT, UsageError } from '../command.ts';
 import { connect, REMOTE_OPTIONS } from '../remote.ts';
-import { lookAtHistory } from '../rescale.ts';
 import { historyText } from '../rescale-text.ts';
 import { printJson, printLine } from '../terminal.ts';
 

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
-import { cpus } from 'node:os';
 import { assert, type NodeId, SeededRandom, systemClock, WebdfsError } from '@webdfs/base';
 import type { PullLimits, Rates } from '@webdfs/rescale';
 import { LOAD_VALIDATOR } from '../load-validator.ts';
 import type { DataDistributionGenerator, DataTransferScheduler, Membership, MetadataGenerator } from '../parts.ts';
+import { idleShareSince, processorTimes } from '../processor-times.ts';
 import type { FromNode, NodeReport, ToNode } from './messages.ts';
 import { forkNode } from './node-process.ts';
 import type { StorageKind } from './node-storage.ts';
@@ -92,15 +92,6 @@ class NodeHandle {
   kill(): void {
     this.#child.kill('SIGKILL');
   }
-}
-
-function processorTimes(): { idle: number; all: number } {
-  let [idle, all] = [0, 0];
-  for (const { times } of cpus()) {
-    idle += times.idle;
-    all += times.user + times.nice + times.sys + times.idle + times.irq;
-  }
-  return { idle, all };
 }
 
 function finite(rates: Rates): Partial<Rates> {
@@ -200,13 +191,13 @@ async function execute(handles: readonly NodeHandle[], planSeconds: number, sign
     const startedAt = systemClock.now() / 1000;
     for (const handle of handles) handle.tell({ type: 'start' });
     for (const handle of handles) await handle.hear('finished');
-    const after = processorTimes();
+    const idleShare = idleShareSince(before);
     const nodes = new Map<NodeId, NodeReport>();
     for (const handle of handles) {
       handle.tell({ type: 'inspect' });
       nodes.set(handle.node, await handle.hear('inspected'));
     }
-    return { nodes, startedAt, idleShare: (after.idle - before.idle) / (after.all - before.all) };
+    return { nodes, startedAt, idleShare };
   } catch (error) {
     signal.throwIfAborted();
     if (late.aborted)

@@ -1,31 +1,12 @@
 import { systemClock } from '@webdfs/base';
 import { benchRescale, RESCALE_EXPERIMENTS, SIMULATED_EXPERIMENTS } from '@webdfs/bench';
-import { type Arguments, type Command, UsageError } from '../../command.ts';
-import { outOption, runReport } from './report-run.ts';
+import { type Command, UsageError } from '../../command.ts';
+import { chanceOf, commandOf, experimentOptions, experimentsOf } from './experiment-options.ts';
+import { runReport } from './report-run.ts';
+import { benchCluster, CLUSTER_OPTIONS } from './rescale-cluster.ts';
 
 const FOLDER = 'rescale-report';
-const MAX_SEED = 0xffff_ffff;
 const MAX_SEEDS = 20;
-
-function experimentsOf(args: Arguments): (typeof RESCALE_EXPERIMENTS)[number][] {
-  const text = args.text('experiments');
-  if (text === undefined) return [...SIMULATED_EXPERIMENTS];
-  return text.split(',').map((word) => {
-    const known = RESCALE_EXPERIMENTS.find((experiment) => experiment === word.trim());
-    if (known === undefined) {
-      throw new UsageError(`there is no experiment ${word}, only ${RESCALE_EXPERIMENTS.join(', ')}`);
-    }
-    return known;
-  });
-}
-
-/** The words that give the same figures again. */
-function commandOf(args: Arguments, seed: number, seeds: number): string {
-  const experiments = args.text('experiments');
-  const given = experiments === undefined ? [] : [`--experiments ${experiments}`];
-  const quick = args.flag('quick') ? ['--quick'] : [];
-  return ['webdfs bench rescale', ...given, `--seed ${seed}`, `--seeds ${seeds}`, ...quick].join(' ');
-}
 
 export const benchRescaleCommand: Command = {
   name: 'bench rescale',
@@ -37,30 +18,32 @@ export const benchRescaleCommand: Command = {
     '',
     `Experiments: ${RESCALE_EXPERIMENTS.join(', ')}. The last three start a process for each node, with real sockets, and take`,
     'minutes; unless asked for they are left out. Ends with 2 if the machine was too busy for them.',
+    '',
+    'With --cluster a running WebDFS is the target: mixed objects are stored (--load), its shape is changed (--add, --remove or',
+    '--change) while clients read and write, and what its history tells is reported the same way; then every object and copy is',
+    'verified. Keys come from the environment or the data folder, as for other commands.',
   ].join('\n'),
   options: {
-    experiments: { type: 'string', value: 'NAME,…', about: 'run these, see above' },
-    seed: { type: 'string', value: 'N', about: 'the same number gives the same figures; 1 if left out' },
-    seeds: { type: 'string', value: 'N', about: 'so many repetitions; 3, or 1 with --quick' },
-    out: outOption(FOLDER),
-    quick: { type: 'boolean', about: 'a look: fewer points, within a minute' },
+    ...experimentOptions({
+      folder: FOLDER,
+      seeds: 'so many repetitions; 3, or 1 with --quick',
+      quick: 'a look: fewer points, within a minute',
+    }),
+    ...CLUSTER_OPTIONS,
   },
   async run(args, terminal) {
     if (args.positionals.length > 0) throw new UsageError('usage: webdfs bench rescale');
-    const quick = args.flag('quick');
-    const seed = args.count('seed', 1, { least: 0, most: MAX_SEED });
-    const seeds = args.count('seeds', quick ? 1 : 3, { least: 1, most: MAX_SEEDS });
-    const experiments = experimentsOf(args);
+    const chance = chanceOf(args, { mostSeeds: MAX_SEEDS });
+    if (args.text('cluster') !== undefined) return await benchCluster(args, terminal, chance.seed);
+    const experiments = experimentsOf(args, RESCALE_EXPERIMENTS, SIMULATED_EXPERIMENTS);
     return await runReport(args, terminal, {
       folder: FOLDER,
       run: async (onProgress) =>
         await benchRescale({
           experiments,
-          seed,
-          seeds,
-          quick,
+          ...chance,
           clock: systemClock,
-          command: commandOf(args, seed, seeds),
+          command: commandOf('bench rescale', args, ['experiments'], chance),
           signal: terminal.signal,
           onProgress,
         }),

@@ -1,7 +1,7 @@
 import { type Command, EXIT, UsageError } from '../../command.ts';
 import { durationOf } from '../../duration.ts';
 import { connect, REMOTE_OPTIONS } from '../../remote.ts';
-import { lookAtTopology, tellTopology } from '../../rescale.ts';
+import { lookAtTopology, tellTopology } from '@webdfs/webdfs/remote';
 import { formatDuration, printJson, printLine } from '../../terminal.ts';
 
 /** Below this a restart would move data. */

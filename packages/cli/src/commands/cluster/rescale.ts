@@ -1,8 +1,8 @@
-import type { TopologyReport } from '@webdfs/webdfs';
+import { lookAtTopology, tellTopology, type TopologyReport } from '@webdfs/webdfs/remote';
 import { byteRateOf, shareOf } from '../../byte-rate.ts';
 import { type Arguments, type Command, EXIT, UsageError } from '../../command.ts';
 import { connect, REMOTE_OPTIONS } from '../../remote.ts';
-import { followRescale, lookAtTopology, tellTopology } from '../../rescale.ts';
+import { followRescale } from '../../rescale.ts';
 import { statusText } from '../../rescale-text.ts';
 import { formatBytes, printJson, printLine } from '../../terminal.ts';
 import { rescaleHistory } from '../rescale.ts';
