@@ -1,4 +1,4 @@
-import { asNodeId, messageOf, type NodeId, type Random, toHex, WebdfsError } from '@webdfs/base';
+import { asNodeId, codeOf, messageOf, type NodeId, type Random, toHex, WebdfsError } from '@webdfs/base';
 import { formatDocument, MAP_KEY } from '@webdfs/cluster';
 import { FIRST_FREE_VERB } from '@webdfs/replica';
 import { type Message, NO_ATTACHMENT } from '@webdfs/wire';
@@ -59,27 +59,51 @@ export async function answerSecrets(keeper: SecretKeeper, random: Random, { head
 
 type Answers = Map<NodeId, string | WebdfsError>;
 
-/** Says the same to all nodes; gives the name of the secret that each uses then. */
+/**
+ * Says something to one node; gives the name of the secret that it uses then. A node that was away while the secret was
+ * changed knows an older one of those that are still accepted: each is tried.
+ */
+async function tell(
+  { link, random }: ClusterAccess,
+  node: NodeId,
+  told: Told,
+  accepted: readonly string[],
+): Promise<string> {
+  let refusal: unknown;
+  for (const secret of accepted) {
+    try {
+      const message = { head: seal(told, secret, random), attached: NO_ATTACHMENT };
+      const { head } = await link(node).call(SECRETS, message, { deadlineMs: ASK_MS });
+      const { value } = unseal(head, [secret]);
+      return String((value as { name?: unknown }).name);
+    } catch (error) {
+      if (codeOf(error) !== 'ACCESS_DENIED') throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+/** Says the same to all nodes, to this one last; gives what each answered. */
 async function tellAll(access: ClusterAccess, told: Told): Promise<Answers> {
-  const { self, keeper, random } = access;
+  const { self, keeper } = access;
   const answers: Answers = new Map();
-  const { clusterSecret } = keeper.set;
-  const sealed = seal(told, clusterSecret, random);
+  const { accepted } = keeper;
   const others = access.map.view.nodes().filter((node) => node !== self);
   await Promise.all(
     others.map(async (node) => {
       try {
-        const message = { head: sealed, attached: NO_ATTACHMENT };
-        const { head } = await access.link(node).call(SECRETS, message, { deadlineMs: ASK_MS });
-        const { value } = unseal(head, [clusterSecret]);
-        answers.set(node, String((value as { name?: unknown }).name));
+        answers.set(node, await tell(access, node, told, accepted));
       } catch (error) {
         if (!(error instanceof WebdfsError)) throw error;
         answers.set(node, error);
       }
     }),
   );
-  if (told.type === 'take') await keeper.take(told);
+  if (told.type === 'take') {
+    const { clusterSecret, otherSecrets } = told;
+    await keeper.take({ clusterSecret, otherSecrets });
+  }
   answers.set(self, secretName(keeper.set));
   return answers;
 }

@@ -23,10 +23,12 @@ export async function auditAll(
   options: {
     readonly acknowledged: readonly number[];
     readonly copies: number;
+    /** Asks again until there is an answer. */
+    readonly patiently: <T>(ask: () => Promise<T>) => Promise<T>;
     readonly onProgress: (what: string) => void;
   },
 ): Promise<Audit> {
-  const { acknowledged, copies, onProgress } = options;
+  const { acknowledged, copies, patiently, onProgress } = options;
   const byNode = new Map((await target.nodes()).map((node) => [node, 0]));
   const audit: Audit = { lost: 0, corrupt: 0, copiesMissing: 0, copiesCorrupt: 0, withoutGoodCopy: 0, byNode };
   let next = 0;
@@ -34,10 +36,11 @@ export async function auditAll(
     while (next < acknowledged.length) {
       const index = acknowledged[next++]!;
       if (next % 500 === 0) onProgress(`${next} of ${acknowledged.length} objects looked at`);
-      const bytes = await target.get(content.keyOf(index));
+      const key = content.keyOf(index);
+      const bytes = await patiently(() => target.get(key));
       if (bytes === undefined) audit.lost++;
       else if (Buffer.compare(bytes, content.bytesOf(index)) !== 0) audit.corrupt++;
-      count(audit, await target.copies(content.keyOf(index)), copies);
+      count(audit, await patiently(() => target.copies(key)), copies);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));

@@ -2,7 +2,7 @@ import { type Clock, SeededRandom } from '@webdfs/base';
 import { atMost, type Check } from '../report/check.ts';
 import { type Cell, environmentOf, numberColumn, type Report, textColumn } from '../report/report.ts';
 import { type Audit, auditAll, spreadOf } from './audit.ts';
-import { BlogLoad, type LoadFigures } from './blog-load.ts';
+import { BlogLoad, type LoadFigures, patiently } from './blog-load.ts';
 import { Content } from './content.ts';
 import { PUBLISHED } from './published.ts';
 import type { BlogTarget } from './target.ts';
@@ -91,8 +91,13 @@ export async function benchBlog(options: BlogBenchOptions): Promise<Report> {
   onProgress('waiting for the nodes that were killed');
   await target.settled();
   const { acknowledged, figures } = load;
-  const audit = await auditAll(target, content, { acknowledged, copies: PUBLISHED.copies, onProgress });
-  const rows = rowsOf(options, figures, audit, await target.bytesOnDisk());
+  const audit = await auditAll(target, content, {
+    acknowledged,
+    copies: PUBLISHED.copies,
+    patiently: (ask) => patiently(ask, options),
+    onProgress,
+  });
+  const rows = rowsOf(options, figures, audit, await patiently(() => target.bytesOnDisk(), options));
   const { firstFailure } = figures;
   return {
     format: 'webdfs-report',

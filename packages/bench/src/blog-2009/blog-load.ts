@@ -39,6 +39,35 @@ export interface LoadFigures {
 const RETRY_MS = 100;
 const GIVE_UP_MS = 120_000;
 
+/** As clients of S3 do: again until it is answered, for a while; how often it was asked again. @throws what it met last */
+async function askPatiently(
+  request: () => Promise<void>,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<number> {
+  const until = clock.monotonic() + GIVE_UP_MS;
+  for (let retries = 0; ; retries++) {
+    try {
+      await request();
+      return retries;
+    } catch (error) {
+      if (clock.monotonic() > until || signal.aborted) throw error;
+      await sleep(clock, RETRY_MS);
+    }
+  }
+}
+
+/** The same for something that gives a value. */
+export async function patiently<T>(
+  ask: () => Promise<T>,
+  seams: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<T> {
+  let answer: { readonly value: T } | undefined;
+  await askPatiently(async () => {
+    answer = { value: await ask() };
+  }, seams);
+  return answer!.value;
+}
+
 /** Clients in a closed loop: 2 of 10 requests write a new object, the others read one that is acknowledged. */
 export class BlogLoad {
   readonly #options: LoadOptions;
@@ -106,24 +135,17 @@ export class BlogLoad {
     if (bytes === undefined || Buffer.compare(bytes, content.bytesOf(index)) !== 0) this.figures.wrongReads++;
   }
 
-  /** As clients of S3 do: again until it is answered, for a while. */
   async #patiently(request: () => Promise<void>): Promise<boolean> {
-    const { clock, signal } = this.#options;
+    const { clock } = this.#options;
     const began = clock.monotonic();
-    for (;;) {
-      try {
-        await request();
-        this.figures.longestMs = Math.max(this.figures.longestMs, clock.monotonic() - began);
-        return true;
-      } catch (error) {
-        if (clock.monotonic() - began > GIVE_UP_MS || signal.aborted) {
-          this.figures.failed++;
-          this.figures.firstFailure ??= messageOf(error);
-          return false;
-        }
-        this.figures.retries++;
-        await sleep(clock, RETRY_MS);
-      }
+    try {
+      this.figures.retries += await askPatiently(request, this.#options);
+      this.figures.longestMs = Math.max(this.figures.longestMs, clock.monotonic() - began);
+      return true;
+    } catch (error) {
+      this.figures.failed++;
+      this.figures.firstFailure ??= messageOf(error);
+      return false;
     }
   }
 
@@ -133,7 +155,7 @@ export class BlogLoad {
     if (figures.uploads % 100 === 0) onProgress(`${figures.uploads} of ${uploads} uploads`);
     const due = Math.floor((figures.uploads / uploads) * kills + 0.5);
     if (figures.killed.length >= Math.min(due, kills) || this.#killing !== undefined) return;
-    this.#killing = target.kill().then((node) => {
+    this.#killing = patiently(() => target.kill(), this.#options).then((node) => {
       figures.killed.push(node);
       this.#killing = undefined;
     });

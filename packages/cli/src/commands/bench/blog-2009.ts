@@ -15,6 +15,8 @@ const BUCKET = 'blog';
 /** Of the published numbers: uploads, and the size of each. */
 const SCALE = { full: { uploads: 0.1, sizes: 0.02, kills: 12 }, quick: { uploads: 0.003, sizes: 0.02, kills: 3 } };
 const MAX_SEED = 0xffff_ffff;
+const LOOK_MS = 1_000;
+const PATIENCE_MS = 300_000;
 
 function shareOf(args: Arguments, name: string, fallback: number): number {
   const text = args.text(name);
@@ -29,15 +31,33 @@ async function topology(client: S3Client, query?: Record<string, string>): Promi
   return JSON.parse((await client.call(request)).body) as TopologyReport;
 }
 
+/** What is asked again until it is answered: twelve nodes that start at once keep a small machine busy. */
+async function patiently<T>(ask: () => Promise<T>, terminal: Terminal): Promise<T> {
+  const until = systemClock.monotonic() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (systemClock.monotonic() > until) throw error;
+      await sleep(systemClock, LOOK_MS, terminal.signal);
+    }
+  }
+}
+
 /** As published the cluster has grown to its sub-clusters, here while it is empty. */
 async function growTo(client: S3Client, subclusters: number, terminal: Terminal): Promise<void> {
-  const before = await topology(client);
   const changes = Array.from({ length: subclusters - 1 }, () => `add=${PUBLISHED.nodesPerSubcluster}`).join(' ');
-  await topology(client, { action: 'change', changes, revision: String(before.revision) });
+  const wanted = subclusters * PUBLISHED.nodesPerSubcluster;
+  const nodesOf = ({ settled }: TopologyReport): number =>
+    settled.subclusters.reduce((sum, { nodes }) => sum + nodes.length, 0);
+  await patiently(async () => {
+    const { revision, target } = await topology(client);
+    if (target === undefined) await topology(client, { action: 'change', changes, revision: String(revision) });
+  }, terminal);
   for (;;) {
-    const { target } = await topology(client);
-    if (target === undefined) return;
-    await sleep(systemClock, 1_000, terminal.signal);
+    const seen = await patiently(() => topology(client), terminal);
+    if (seen.target === undefined && nodesOf(seen) === wanted) return;
+    await sleep(systemClock, LOOK_MS, terminal.signal);
   }
 }
 
