@@ -11,9 +11,9 @@ const MIB = 1_048_576;
 const MIX: readonly SizeClass[] = [
   { bytes: 4 * KIB, share: 0.02 },
   { bytes: 64 * KIB, share: 0.08 },
-  { bytes: MIB, share: 0.3 },
-  { bytes: 8 * MIB, share: 0.3 },
-  { bytes: 24 * MIB, share: 0.3 },
+  { bytes: MIB, share: 0.45 },
+  { bytes: 4 * MIB, share: 0.3 },
+  { bytes: 24 * MIB, share: 0.15 },
 ];
 
 /** Sizes of mixed objects with so many bytes in all, at least one object; large and small ones alternate. */
