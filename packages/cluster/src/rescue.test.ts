@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { asGroupId, asNodeId, ManualClock, type SeededRandom } from '@webdfs/base';
 import { randomOf } from '@webdfs/base/testing';
@@ -158,4 +159,11 @@ test('a damaged copy of the map is not believed, wherever a bit has flipped', ()
     assert.throws(() => unpackMapCopy(damaged), { code: 'CORRUPT' });
   }
   assert.equal(world.now.group({ policy: FIRST_POLICY, group: asGroupId(0) }).inSync.length, 3);
+});
+
+test('the example of the format page is a copy of a map', () => {
+  const page = readFileSync(new URL('../../../docs/formats/map-copy.md', import.meta.url), 'utf8');
+  const [, example] = /```\n([^`]*)```/.exec(page)!;
+  const { map, revision, entries } = unpackMapCopy(Buffer.from(example!));
+  assert.deepEqual([map.name, revision, entries.length], ['home', 9, 2]);
 });
