@@ -123,7 +123,7 @@ function checkShape(view: MapView, options: OwnedMapOptions): void {
   const refuse = (what: string, there: string | number, asked: string | number): never => {
     throw new WebdfsError(
       'BAD_CONFIG',
-      `the cluster in ${options.folder} has ${what} ${there}, not ${asked}: leave the option away, or name another folder with --data`,
+      `the cluster in ${options.folder} has ${what} ${there}, not ${asked}: leave the option away ("webdfs cluster set-policy" and "set-placement" change it while it runs), or name another folder with --data`,
     );
   };
   const copies = view.map.policies[0]?.copies ?? 0;

@@ -53,7 +53,11 @@ export const up: Command = {
     'WEBDFS_BUCKETS=a,b makes buckets at the start; WEBDFS_LOG=error|warn|info|debug says how much is logged.',
   ].join('\n'),
   options: {
-    nodes: { type: 'string', value: 'N', about: 'nodes of a new cluster (default: 3)' },
+    nodes: {
+      type: 'string',
+      value: 'N',
+      about: 'nodes (default: 3, or those that are there); another number grows or shrinks the cluster',
+    },
     replicas: {
       type: 'string',
       value: 'N',
