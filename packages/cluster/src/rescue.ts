@@ -38,7 +38,7 @@ export interface RescuePlan {
   readonly overtaken: readonly GroupKey[];
   /** Nodes of the map that were not looked at. */
   readonly missing: readonly NodeId[];
-  /** So many are missing that something acknowledged may be on them alone. */
+  /** So many copies are missing that something acknowledged may be on them alone. */
   readonly mayLose: boolean;
 }
 
@@ -50,7 +50,7 @@ const TOGETHER = 60;
  * that have moved on since, the members whose logs show it.
  *
  * Why nothing acknowledged is lost though a copy may lag: an entry is acknowledged only when it is durable, with its
- * ballot, on every member, at least `minCopies`. If fewer nodes than that are missing, one that holds it is here. A ballot
+ * ballot, on every member, at least `minCopies`. If fewer copies than that are missing, one that holds it is here. A ballot
  * newer than the copy proves the copy too old for that group; then the log with the last entry of the largest (ballot,
  * sequence) holds everything acknowledged, as in a takeover (protocol, T2). If no member by the copy reaches a commit point
  * that another node knows, the group has left them all, and the same rule decides.
@@ -80,7 +80,7 @@ export function planRescue(
     source,
     overtaken: overtaken.map(({ group }) => group),
     missing,
-    mayLose: missing.length >= Math.min(...copy.map.policies.map(({ minCopies }) => minCopies)),
+    mayLose: mayLose(view, surveys, missing.length),
   };
 }
 
@@ -139,6 +139,28 @@ const ERA = ballotOf(1, 1) - ballotOf(0, 1);
 
 function newestEra({ memory, groups }: NodeSurvey): number {
   return groups.reduce((newest, { lastBallot }) => Math.max(newest, Math.floor(lastBallot / ERA)), memory?.era ?? 0);
+}
+
+/**
+ * Copies that are not here, or no more: of missing nodes, of disks that were exchanged after the copy was made, and, where there
+ * is one of these, of members by the copy that have begun to learn anew.
+ */
+function mayLose(view: MapSnapshot, surveys: readonly NodeSurvey[], missing: number): boolean {
+  const replaced = surveys.filter(({ node, disk }) => ![undefined, '', disk].includes(view.disk(node)?.id));
+  const gone = missing + replaced.length;
+  if (gone === 0) return false;
+  const learning = new Map<string, readonly NodeId[]>();
+  for (const { node, groups } of surveys) {
+    for (const group of groups) {
+      if (group.role === 'member') continue;
+      learning.set(groupKey(group), [...(learning.get(groupKey(group)) ?? []), node]);
+    }
+  }
+  return [...allGroups(view.map)].some((key) => {
+    const { inSync, eligible, minCopies } = view.group(key);
+    const anew = (learning.get(groupKey(key)) ?? []).filter((node) => inSync.includes(node) || eligible.includes(node));
+    return gone + anew.length >= minCopies;
+  });
 }
 
 interface Overtaken {
