@@ -15,6 +15,7 @@ import { allGroups, type GroupView, type LocalMap, type MapView, type NodeLease,
 import type { LogEntry, Store } from '@webdfs/store';
 import type { Link } from '@webdfs/wire';
 import { type Effect, type GroupEvent, isRare, type Outcome, type Proposal, type StepContext } from './events.ts';
+import { isBlockInFlight, leaveGroup } from './damaged-tail.ts';
 import { GroupDisks } from './group-disks.ts';
 import { makeGroup, makeLearner } from './group-log.ts';
 import type { EngineHooks } from './hooks.ts';
@@ -322,13 +323,32 @@ export class GroupLoop {
     if (!this.#isStopped) this.#begin(key, pending);
   }
 
-  /** A tail that the disk does not give any more is lost: this node catches up again, as with an old disk (T6). */
-  #cannotOpen(key: GroupKey, error: unknown): void {
-    const { log, hooks } = this.#options;
+  /**
+   * A tail that the disk does not give any more is lost: this node leaves the group and learns it again; or, where the others
+   * would be too few, all of its groups, as with an old disk (T6).
+   */
+  async #cannotOpen(key: GroupKey, error: unknown): Promise<void> {
+    const { log, hooks, self, map, store, clock } = this.#options;
     if (codeOf(error) !== 'CORRUPT' || hooks.diskIsOld === undefined) return this.#fatal(error);
     if (this.#isStopped) return;
-    log.error('group.tail-damaged', { policy: key.policy, group: key.group, error: messageOf(error) });
-    hooks.diskIsOld(key);
+    const fields = { policy: key.policy, group: key.group };
+    log.error('group.tail-damaged', { ...fields, error: messageOf(error) });
+    const isLeft = await leaveGroup({ self, map, store, clock, isStopped: () => this.#isStopped }, key);
+    this.#opening.delete(groupNumber(key));
+    if (this.#isStopped) return;
+    if (isLeft) log.warn('group.left', fields);
+    else hooks.diskIsOld(key);
+  }
+
+  /**
+   * The bytes of a block are damaged here, and nobody else has them. If this primary has proposed it and not committed it, it
+   * never can: its disk has lost what it was to hold, and the group waits until another leads it.
+   */
+  blockLost(key: GroupKey, id: Uint8Array): void {
+    const state = this.state(key);
+    if (state === undefined || state.view.inSync.length < 2 || !isBlockInFlight(state, id) || this.#isStopped) return;
+    this.#options.log.error('group.block-lost', { policy: key.policy, group: key.group });
+    this.#options.hooks.diskIsOld?.(key);
   }
 
   /** Resolves when nothing of a group that this node left is on its way to the disk. */

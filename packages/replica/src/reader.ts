@@ -105,6 +105,9 @@ export class Reader {
         const entry = await fetchEntry(link(node), group, { type: 'block', key: id });
         await copyBlock(store, link(node), entry);
         await store.install(entry);
+      }).catch((error: unknown) => {
+        if (codeOf(error) === 'NOT_FOUND') this.#options.loop.blockLost(group, id);
+        throw error;
       }),
     );
   }

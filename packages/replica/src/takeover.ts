@@ -137,9 +137,7 @@ export function tryAdopt(state: GroupState, turn: Turn): void {
   const primary = state.primary;
   if (primary === undefined || primary.phase !== 'gather') return;
   if (state.marked !== 'yes' || state.cutting || state.durable < state.last) return;
-  // A disk that lost what nobody can name needs somebody to compare with, as long as somebody will be put back.
-  const isAlone = primary.members.size === 0 && state.view.eligible.length > 0;
-  if (isAlone && turn.context.suspect()) return;
+  if (lacksWitness(state, primary, turn.context)) return;
   const ends: { node: NodeId; end: LogEnd }[] = [{ node: turn.context.self, end: ownEnd(state) }];
   for (const { node, tail } of primary.members.values()) {
     if (tail === undefined) return;
@@ -157,6 +155,11 @@ export function tryAdopt(state: GroupState, turn: Turn): void {
   const { last, runs } = best.end;
   primary.adopted = { holder: best.node, last, runs, commit, common };
   adopt(state, primary, turn);
+}
+
+/** A disk that lost what nobody can name needs somebody to compare with, as long as somebody will be put back. */
+function lacksWitness({ view }: GroupState, { members }: PrimaryState, { suspect }: StepContext): boolean {
+  return members.size === 0 && view.eligible.length > 0 && suspect();
 }
 
 function ownEnd(state: GroupState): LogEnd {
