@@ -72,8 +72,8 @@ function figures(over: Partial<ClusterFigures['summary']> = {}): ClusterFigures 
     busy: NO_CLIENTS,
     idleShare: 0.5,
     found: {
-      before: { nodes: 4, bytes: 200 * MIB, fullest: 1.01, faults: [] },
-      after: { nodes: 8, bytes: 200 * MIB, fullest: 1.02, faults: [] },
+      before: { nodes: 4, bytes: 200 * MIB, leftovers: 0.02, wastedBytes: 5, fullest: 1.01, faults: [] },
+      after: { nodes: 8, bytes: 200 * MIB, leftovers: 0.5, wastedBytes: MIB, fullest: 1.02, faults: [] },
     },
     proof: { objects: 10, copies: 40, bad: 0, problem: undefined },
   };
@@ -100,6 +100,9 @@ test('a slow one, one that sends twice and one that loses an object fail', () =>
   assert.match(failing(slow).join(), /time by the bound/);
   const twice = clusterReport(figures({ moved: { groups: 9, bytes: 120 * MIB } }), RUN);
   assert.match(failing(twice).join(), /sent twice/);
+  const { found } = figures();
+  const vain = { ...found, after: { ...found.after, wastedBytes: 10 * MIB } };
+  assert.match(failing(clusterReport({ ...figures(), found: vain }, RUN)).join(), /sent twice/);
   const lost = clusterReport(
     { ...figures(), proof: { objects: 9, copies: 30, bad: 1, problem: 'load/3: it is listed, but gone' } },
     RUN,
@@ -111,4 +114,7 @@ test('without a measured rate, and on a machine that did nothing else, the run p
   const { bound: _, plan: __, ratios: ___, ...unmeasured } = figures().summary;
   assert.match(clusterReport({ ...figures(), summary: unmeasured }, RUN).invalid ?? '', /no rate/);
   assert.match(clusterReport({ ...figures(), idleShare: 0.1 }, RUN).invalid ?? '', /idled 10 %/);
+  const { found } = figures();
+  const full = { ...found, before: { ...found.before, leftovers: 0.4 } };
+  assert.match(clusterReport({ ...figures(), found: full }, RUN).invalid ?? '', /40 % more than is theirs/);
 });

@@ -10,12 +10,17 @@ function megabytes(bytes: number | undefined): number | null {
   return bytes === undefined ? null : bytes / MB;
 }
 
-/** Bytes that came beyond those planned, though no client wrote them, by those planned: what was sent twice. */
-export function sentTwice({ summary, busy, before }: ClusterFigures): number {
+/**
+ * What was sent twice, by what was planned: bytes that came in vain as nodes count them, or that came beyond the plan though no client
+ * wrote them, whichever is more.
+ */
+export function sentTwice({ summary, busy, before, found }: ClusterFigures): number {
   const { planned, moved } = summary;
   const bytes = planned.bytes ?? 0;
   const foreground = busy.writtenBytes * before.copies;
-  return bytes === 0 ? 0 : Math.max(0, moved.bytes - bytes - foreground) / bytes;
+  // of nodes that have left nobody tells
+  const wasted = found.after.wastedBytes - found.before.wastedBytes;
+  return bytes === 0 ? 0 : Math.max(0, wasted, moved.bytes - bytes - foreground) / bytes;
 }
 
 const RATIOS = [
@@ -37,6 +42,10 @@ function timeRows({ bound, plan, seconds, ratios = {} }: ClusterFigures['summary
   ];
 }
 
+function firstByteAfter({ samples }: ClusterFigures): number | null {
+  return samples.find(({ bytesPerSecond }) => bytesPerSecond > 0)?.seconds ?? null;
+}
+
 /** What moved, and what had to. */
 function byteRows(figures: ClusterFigures): Row[] {
   const { load, found, summary } = figures;
@@ -51,7 +60,8 @@ function byteRows(figures: ClusterFigures): Row[] {
     ['least that must move, MB', megabytes(planned.leastBytes), ''],
     ['planned, MB', megabytes(planned.bytes), `${planned.copies} copies of groups`],
     ['moved, MB', moved.bytes / MB, `${moved.groups} groups`],
-    ['sent twice, %', sentTwice(figures) * 100, 'beyond the plan and what clients wrote'],
+    ['sent twice, %', sentTwice(figures) * 100, 'in vain, or beyond the plan and what clients wrote'],
+    ['first byte after, s', firstByteAfter(figures), 'nodes that are new have to start'],
   ];
 }
 

@@ -6,6 +6,10 @@ import type { S3Client, StatusReport, TopologyReport } from '@webdfs/webdfs/remo
 export interface Validation {
   readonly nodes: number;
   readonly bytes: number;
+  /** What nodes hold beyond that, by that: copies of groups that they have left, which are kept for a while. */
+  readonly leftovers: number;
+  /** Bytes that came to nodes in vain since they started. */
+  readonly wastedBytes: number;
   /** The fullest node by what its weight has it hold. */
   readonly fullest: number;
   /** In words; empty if nothing is wrong. */
@@ -35,10 +39,13 @@ export async function validate(client: S3Client): Promise<Validation> {
     bytes === 0 ? 1 : (loads.get(node.id) ?? 0) / ((bytes * node.weight) / weight),
   );
   const { whole, total, lost, readsOnly, waiting, degraded } = status.groups;
+  const held = status.nodes.reduce((sum, node) => sum + (node.bytes ?? 0), 0);
   const down = status.nodes.filter(({ state }) => state === 'down').map(({ id }) => id);
   return {
     nodes: weights.length,
     bytes,
+    leftovers: bytes === 0 ? 0 : Math.max(0, held / bytes - 1),
+    wastedBytes: status.nodes.reduce((sum, { moved }) => sum + (moved?.wastedBytes ?? 0), 0),
     fullest: Math.max(...shares),
     faults: [
       ...(topology.atGoal === topology.groups
