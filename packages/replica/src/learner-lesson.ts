@@ -43,7 +43,7 @@ export interface LessonOptions {
   readonly lane: MoveLane;
   /** Members to get things from, the best first; asked again for each batch, since they change. */
   readonly sources: () => readonly NodeId[];
-  /** Runs the copying of a block when its turn comes. */
+  /** Runs the copying of a block, or of some records, when its turn comes. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   readonly signal: AbortSignal;
 }
@@ -168,18 +168,26 @@ export class Lesson {
   }
 
   async #fetchRecords(rows: readonly WalkRow[]): Promise<void> {
-    const { store } = this.#host;
-    const { key, movement } = this.#options;
+    const { key, inTurn } = this.#options;
     const wanted = rows.map(({ key: id, sequence }): Wanted => ({ item: { ...key, type: 'record', id }, sequence }));
-    for await (const entries of fetchEntries(this.#host, wanted, this.#fetchOptions())) {
-      await Promise.all(entries.map((entry) => store.install(entry)));
-      let bytes = 0;
-      for (const entry of entries) bytes += entry.body.length;
-      movement.entries += entries.length;
-      movement.bytes += bytes;
-      this.#host.moves.received(bytes);
-      await this.#pass(bytes);
-    }
+    const batches = fetchEntries(this.#host, wanted, this.#fetchOptions());
+    // within the turn that blocks have: how much comes is known only once it is here, and must be paid for before there is more
+    while (await inTurn(() => this.#takeRecords(batches)));
+  }
+
+  /** @returns whether there was a batch */
+  async #takeRecords(batches: AsyncGenerator<LogEntry[], void, void>): Promise<boolean> {
+    const { movement } = this.#options;
+    const batch = await batches.next();
+    if (batch.done === true) return false;
+    await Promise.all(batch.value.map((entry) => this.#host.store.install(entry)));
+    let bytes = 0;
+    for (const { body } of batch.value) bytes += body.length;
+    movement.entries += batch.value.length;
+    movement.bytes += bytes;
+    this.#host.moves.received(bytes);
+    await this.#pass(bytes);
+    return true;
   }
 
   /** What has come counts, and what comes next waits for it. */

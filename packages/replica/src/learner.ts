@@ -22,6 +22,7 @@ import {
 } from './learner-codec.ts';
 import { Diverged, Lesson, type LessonOptions, type Movement } from './learner-lesson.ts';
 import { sameContents, sumOf } from './learner-pages.ts';
+import { isUrgent } from './move-block.ts';
 import type { MoveLane, MovePace } from './move-pace.ts';
 import type { MovePlan } from './move-plan.ts';
 import { Rate } from './rate.ts';
@@ -33,13 +34,13 @@ import { VERB } from './verbs.ts';
 export interface LearnerLimits {
   /** Groups whose rows are compared at once. */
   readonly lessons: number;
-  /** Blocks copied at once. */
-  readonly blocks: number;
+  /** Blocks, and lots of records, copied at once. */
+  readonly transfers: number;
   /** A report that its primary does not take is tried again for so long, milliseconds. */
   readonly reportMs: number;
 }
 
-export const LEARNER_LIMITS: LearnerLimits = { lessons: 16, blocks: 8, reportMs: 10_000 };
+export const LEARNER_LIMITS: LearnerLimits = { lessons: 16, transfers: 8, reportMs: 10_000 };
 
 /** What says from whom, in which order and how fast this node learns and teaches. */
 export interface Moving {
@@ -56,6 +57,16 @@ interface Course {
   isWanted: boolean;
   /** Known to be applied here before its log was rebased; see `LessonOptions.complete`. */
   complete: number;
+}
+
+interface WorkTurns {
+  readonly lessons: Turns;
+  /** Of blocks, and of records that travel together. */
+  readonly transfers: Turns;
+}
+
+function turnsOf({ lessons, transfers }: LearnerLimits): WorkTurns {
+  return { lessons: new Turns(lessons), transfers: new Turns(transfers) };
 }
 
 /** Orders judged at once. */
@@ -75,8 +86,9 @@ export class Learner {
   readonly #lane: MoveLane;
   readonly #plan: MovePlan;
   readonly #courses = new Map<number, Course>();
-  readonly #lessons: Turns;
-  readonly #blocks: Turns;
+  readonly #turns: WorkTurns;
+  /** Of groups with too few copies to be written: they wait for none that is slowed. */
+  readonly #urgentTurns: WorkTurns;
   readonly #movement: Movement = { compared: 0, entries: 0, bytes: 0, removed: 0, wasted: 0, missing: 0 };
   readonly #rate: Rate;
   readonly #reports = new Map<NodeId, LearnReport[]>();
@@ -91,8 +103,8 @@ export class Learner {
     this.#lane = moving.pace.intake;
     this.#plan = moving.plan;
     this.#limits = { ...LEARNER_LIMITS, ...limits };
-    this.#lessons = new Turns(this.#limits.lessons);
-    this.#blocks = new Turns(this.#limits.blocks);
+    this.#turns = turnsOf(this.#limits);
+    this.#urgentTurns = turnsOf(this.#limits);
     this.#rate = new Rate(host.clock);
   }
 
@@ -189,8 +201,12 @@ export class Learner {
       this.#end(course);
       throw error;
     }
-    void this.#lessons.run(() => this.#teach(course), this.#turnOf(order));
+    void this.#turnsFor(order).lessons.run(() => this.#teach(course), this.#turnOf(order));
     return 'accepted';
+  }
+
+  #turnsFor(key: GroupKey): WorkTurns {
+    return isUrgent(this.#host.map.view, key) ? this.#urgentTurns : this.#turns;
   }
 
   #turnOf(key: GroupKey): number {
@@ -236,7 +252,8 @@ export class Learner {
 
   async #lesson(options: Omit<LessonOptions, 'inTurn'>, sum: GroupSum): Promise<void> {
     const turn = this.#turnOf(options.key);
-    const lesson = new Lesson(this.#host, { ...options, inTurn: (work) => this.#blocks.run(work, turn) });
+    const { transfers } = this.#turnsFor(options.key);
+    const lesson = new Lesson(this.#host, { ...options, inTurn: (work) => transfers.run(work, turn) });
     try {
       await lesson.run(sum);
     } catch (error) {
