@@ -27,12 +27,21 @@ class Primary {
   paused = false;
   goal = [LEARNER, asNodeId(1)];
   isBroken = false;
+  looks = 0;
 
   constructor() {
     const view = {
       map: { paused: false },
       live: () => ({ session: 9 }),
-      group: () => ({ ballot: BALLOT, copies: 2, goal: this.goal, inSync: [1, 2], members: [1, 2], eligible: [] }),
+      group: () => ({
+        ballot: BALLOT,
+        primary: 1,
+        copies: 2,
+        goal: this.goal,
+        inSync: [1, 2],
+        members: [1, 2],
+        eligible: [],
+      }),
     };
     Object.defineProperty(view.map, 'paused', { get: () => this.paused });
     const host = {
@@ -49,7 +58,10 @@ class Primary {
         log: () => ({ commit: 0, objects: 0, blocks: 0, digest: 0 }),
       },
       link: () => ({ call: async () => encodeLearnAnswer(['equal']) }),
-      serving: () => this.serving,
+      serving: () => {
+        this.looks++;
+        return this.serving;
+      },
       served: () => [KEY],
       startLearner: (_: unknown, node: number) => {
         this.told.push(node === LEARNER ? 'start' : `start ${node}`);
@@ -146,4 +158,35 @@ test('a change that is given up ends the learners that it began', async () => {
   primary.goal = [asNodeId(1), asNodeId(2)];
   primary.source.consider(KEY);
   assert.deepEqual(primary.told, ['start', 'ready', 'fail']);
+});
+
+test('a group that lacks nothing is looked at twice a minute, one that lacks a node each second', async () => {
+  const primary = new Primary();
+  primary.goal = [asNodeId(1), asNodeId(2)];
+  primary.source.start();
+  for (let second = 0; second < 60; second++) await primary.settle(1_000);
+  assert.ok(primary.looks <= 3, `${primary.looks} looks`);
+  primary.isBroken = true;
+  primary.goal = [LEARNER, asNodeId(1)];
+  primary.source.consider(KEY);
+  await primary.settle();
+  const before = primary.looks;
+  for (let second = 0; second < 10; second++) await primary.settle(1_000);
+  assert.ok(primary.looks >= before + 10);
+  primary.source.stop();
+});
+
+test('a group that lacks a node is taken up within a second when its primary serves again, without news of the map', async () => {
+  const primary = new Primary();
+  primary.isBroken = true;
+  primary.source.start();
+  await primary.settle();
+  primary.serving = 0 as Ballot;
+  for (let second = 0; second < 3; second++) await primary.settle(1_000);
+  primary.isBroken = false;
+  primary.serving = BALLOT;
+  primary.told.length = 0;
+  await primary.settle(1_000);
+  assert.deepEqual(primary.told, ['start', 'ready']);
+  primary.source.stop();
 });

@@ -151,14 +151,16 @@ export class LearnerSource {
   /** Looks at one group: whom it lacks, and what became of the learner it has. */
   consider(key: GroupKey): void {
     if (this.#isStopped) return;
-    this.#unsettled.delete(groupNumber(key));
+    const wasUnsettled = this.#unsettled.delete(groupNumber(key));
     const isServed = this.#host.serving(key) !== 0;
     let isTaught = false;
     for (const school of this.#schools.values()) {
       if (this.#isTaught(school, key, isServed)) isTaught = true;
       if (!isServed) school.waiting.delete(groupNumber(key));
     }
-    if (isTaught) this.#unsettled.set(groupNumber(key), key);
+    // a lease that ran out may be renewed without any news of the map
+    const isAway = wasUnsettled && !isServed && this.#host.map.view.group(key).primary === this.#host.self;
+    if (isTaught || isAway) this.#unsettled.set(groupNumber(key), key);
     else if (isServed) this.#seek(key);
   }
 
