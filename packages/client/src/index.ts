@@ -1,3 +1,4 @@
+export { INLINE_BYTES } from '@webdfs/replica';
 export type { BucketAnnouncer } from './buckets.ts';
 export type { BlockHeader, BlockUpload, Groups } from './groups.ts';
 export { behind, bucketOf, isObjectKey, keyOf, objectKey, partRow, readHiddenRow, uploadRow } from './keyspace.ts';

@@ -89,6 +89,10 @@ export class LocalStore implements Store {
     this.#scheduleChores();
   }
 
+  get full(): boolean {
+    return this.#options.space.full;
+  }
+
   facts(): StoreFacts {
     const { volumes, groups, damage, overlay } = this.#core.tables;
     const { log, bulk } = this.#core.lanes;
@@ -115,7 +119,7 @@ export class LocalStore implements Store {
       totalBytes: total,
       objects,
       blocks,
-      full: this.#options.space.full,
+      full: this.full,
       damaged: damage.size,
       suspect: damage.suspect,
       lastDurableMs: Math.max(this.#openedMs, log.lastSyncMs, bulk.lastSyncMs),

@@ -127,7 +127,10 @@ export interface Staging {
  */
 export interface Store extends AsyncDisposable {
   readonly identity: Identity;
+  /** Counts over all groups and volumes: for reports, not for every write. */
   facts(): StoreFacts;
+  /** The disk takes no more bytes: `facts().full`, at no cost. */
+  readonly full: boolean;
 
   // ---- the log of a group ----
   /**

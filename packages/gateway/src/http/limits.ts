@@ -30,8 +30,6 @@ export const MAX_PARTS = 10_000;
 /** Entries of one page of a listing. */
 export const MAX_PAGE = 1_000;
 
-/** Bodies up to this are read whole before the object layer is called: they travel inside the record. */
-export const INLINE_BYTES = 131_072;
 /** Received and not yet taken bytes at which a connection is paused. */
 export const BODY_QUEUE_BYTES = 512 * 1024;
 /** Received pieces smaller than this are joined while they wait, up to `GATHER_BYTES`. */

@@ -1,10 +1,10 @@
 import { createHash, type Hash } from 'node:crypto';
 import { equalBytes } from '@webdfs/base';
-import type { ByteSource, ObjectFacts } from '@webdfs/client';
+import { type ByteSource, INLINE_BYTES, type ObjectFacts } from '@webdfs/client';
 import { NO_BODY } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Headers } from '../http/headers.ts';
-import { INLINE_BYTES, MAX_PUT_BYTES } from '../http/limits.ts';
+import { MAX_PUT_BYTES } from '../http/limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { ChunkSigning } from './authenticate.ts';
 import { AwsChunked } from './aws-chunked.ts';
