@@ -137,12 +137,8 @@ export function tryAdopt(state: GroupState, turn: Turn): void {
   const primary = state.primary;
   if (primary === undefined || primary.phase !== 'gather') return;
   if (state.marked !== 'yes' || state.cutting || state.durable < state.last) return;
-  if (lacksWitness(state, primary, turn.context)) return;
-  const ends: { node: NodeId; end: LogEnd }[] = [{ node: turn.context.self, end: ownEnd(state) }];
-  for (const { node, tail } of primary.members.values()) {
-    if (tail === undefined) return;
-    ends.push({ node, end: tail });
-  }
+  const ends = endsOf(state, primary, turn.context.self);
+  if (ends === undefined || lacksWitness(state, primary, turn.context)) return;
   const commit = Math.max(...ends.map(({ end }) => end.commit));
   const short = ends.filter(({ end }) => end.last < commit);
   if (short.length > 0) {
@@ -155,6 +151,20 @@ export function tryAdopt(state: GroupState, turn: Turn): void {
   const { last, runs } = best.end;
   primary.adopted = { holder: best.node, last, runs, commit, common };
   adopt(state, primary, turn);
+}
+
+/** Where the logs of all members end; undefined while one has not told. */
+function endsOf(
+  state: GroupState,
+  primary: PrimaryState,
+  self: NodeId,
+): { readonly node: NodeId; readonly end: LogEnd }[] | undefined {
+  const ends: { node: NodeId; end: LogEnd }[] = [{ node: self, end: ownEnd(state) }];
+  for (const { node, tail } of primary.members.values()) {
+    if (tail === undefined) return undefined;
+    ends.push({ node, end: tail });
+  }
+  return ends;
 }
 
 /** A disk that lost what nobody can name needs somebody to compare with, as long as somebody will be put back. */
