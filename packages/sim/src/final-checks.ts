@@ -33,8 +33,12 @@ function lackOf(cluster: SimulatedCluster): string | undefined {
 }
 
 async function untilWhole(cluster: SimulatedCluster): Promise<void> {
-  const isWhole = (): boolean => lackOf(cluster) === undefined;
-  await cluster.until('the cluster is whole:', isWhole, CONVERGE_MS, () => lackOf(cluster) ?? '');
+  await cluster.until(
+    'the cluster is whole:',
+    () => lackOf(cluster) === undefined,
+    CONVERGE_MS,
+    () => lackOf(cluster) ?? '',
+  );
 }
 
 /** J6: what a node holds of groups that it is no member of. */
@@ -49,11 +53,15 @@ function leftovers(cluster: SimulatedCluster): GroupKey[] {
 }
 
 function membersAgree(cluster: SimulatedCluster, key: GroupKey): boolean {
-  const logs = cluster.view.group(key).inSync.map((node) => cluster.machine(node)!.life!.storage.store.log(key));
+  const logs = cluster.view.group(key).inSync.map((node) => cluster.machine(node)?.life?.storage.store.log(key));
   const [first] = logs;
   return logs.every(
-    ({ commit, last, digest, objects }) =>
-      commit === last && commit === first!.commit && digest === first!.digest && objects === first!.objects,
+    (log) =>
+      log !== undefined &&
+      log.commit === log.last &&
+      log.commit === first!.commit &&
+      log.digest === first!.digest &&
+      log.objects === first!.objects,
   );
 }
 
@@ -139,7 +147,9 @@ export async function readFinally({ cluster, client }: FinalSeams): Promise<void
  */
 export async function checkFinally({ cluster, invariants, blockBytes }: FinalSeams): Promise<void> {
   await cluster.during(abortUploads(cluster));
-  const agree = (): boolean => [...cluster.groups()].every((key) => membersAgree(cluster, key));
+  // a node that finds out only now what its disk has lost ends itself, and comes back
+  const isWhole = (): boolean => lackOf(cluster) === undefined;
+  const agree = (): boolean => isWhole() && [...cluster.groups()].every((key) => membersAgree(cluster, key));
   await cluster.until('members of every group hold the same', agree, CONVERGE_MS);
   for (const key of cluster.groups()) {
     for (const node of cluster.view.group(key).inSync) {
@@ -147,7 +157,7 @@ export async function checkFinally({ cluster, invariants, blockBytes }: FinalSea
       if (!invariants.harmed.has(node)) await cluster.during(checkCopies(cluster, cluster.machine(node)!, key));
     }
   }
-  await cluster.until('nobody holds what it left', () => leftovers(cluster).length === 0, CONVERGE_MS);
+  await cluster.until('nobody holds what it left', () => isWhole() && leftovers(cluster).length === 0, CONVERGE_MS);
   cluster.tell('final: copies are good');
   // what was made by a clock that was ahead becomes old when the others have come there
   const farthest = Math.max(...cluster.machines.map(({ clock }) => clock.farthest));
