@@ -50,10 +50,9 @@ const TOGETHER = 60;
  * that have moved on since, the members whose logs show it.
  *
  * Why nothing acknowledged is lost though a copy may lag: an entry is acknowledged only when it is durable, with its
- * ballot, on every member, at least `minCopies`. If fewer copies than that are missing, one that holds it is here. A ballot
- * newer than the copy proves the copy too old for that group; then the log with the last entry of the largest (ballot,
- * sequence) holds everything acknowledged, as in a takeover (protocol, T2). If no member by the copy reaches a commit point
- * that another node knows, the group has left them all, and the same rule decides.
+ * ballot, on every member, at least `minCopies`. If fewer copies than that are missing, one that holds it is here; and the log
+ * with the last entry of the largest (ballot, sequence) holds it too, as in a takeover (protocol, T2). So where members by the
+ * copy do not all end there, those who do are the members.
  *
  * @param surveys  of nodes that do not run
  * @param known    the store's own contents, if it is there and only old
@@ -196,10 +195,9 @@ function overtakenGroups(view: MapSnapshot, copy: MapExport, surveys: readonly N
 }
 
 /**
- * The members of a group by what their logs show; undefined: they are those of the copy.
- *
- * Also when the copy may be right, whoever is behind the others is left out: it may have left after the copy was made, and
- * the others have committed without it what it had not got yet, under the ballot that those entries had before.
+ * The members of a group by what logs show; undefined: they are those of the copy. The furthest log holds everything
+ * acknowledged, as in a takeover, whoever's it is. Whoever ends before it may have left after the copy was made: the others
+ * may have committed without it what it had not got yet, under the ballot that those entries had before.
  */
 function membersAfter(
   view: GroupView,
@@ -209,17 +207,11 @@ function membersAfter(
 ): readonly NodeId[] | undefined {
   const best = furthest(ends);
   if (best === undefined) return undefined;
-  const named = [...view.inSync, ...view.eligible];
-  const holders = ends.filter(({ node }) => named.includes(node));
-  const commit = Math.max(...ends.map((end) => end.commit));
-  const reached = Math.max(0, ...holders.map(({ last }) => last));
-  // a holder that was not looked at may have everything
-  const isLeft = reached < commit && named.every((node) => here.has(node));
-  if (best.lastBallot > newest || isLeft) return levelWith(best, ends, view);
-  const end = furthest(holders);
-  if (end === undefined) return undefined;
-  const level = levelWith(end, holders, view);
-  return named.every((node) => !here.has(node) || level.includes(node)) ? undefined : level;
+  const named = [...view.inSync, ...view.eligible].filter((node) => here.has(node));
+  // all who should hold it are missing: unless it went on after the copy was made, it waits for them
+  if (named.length === 0 && best.lastBallot <= newest) return undefined;
+  const level = levelWith(best, ends, view);
+  return named.length > 0 && named.every((node) => level.includes(node)) ? undefined : level;
 }
 
 function furthest(ends: readonly End[]): End | undefined {
