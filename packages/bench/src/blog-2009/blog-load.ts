@@ -107,7 +107,7 @@ export class BlogLoad {
       const isWrite = random.fraction() < PUBLISHED.writeShare;
       if (isWrite) await this.#upload(this.#next++);
       else if (this.acknowledged.length > 0) await this.#download();
-      await sleep(clock, random.below(thinkMs + 1));
+      await sleep(clock, random.below(thinkMs + 1), signal).catch(() => undefined);
     }
   }
 
@@ -155,9 +155,13 @@ export class BlogLoad {
     if (figures.uploads % 100 === 0) onProgress(`${figures.uploads} of ${uploads} uploads`);
     const due = Math.floor((figures.uploads / uploads) * kills + 0.5);
     if (figures.killed.length >= Math.min(due, kills) || this.#killing !== undefined) return;
-    this.#killing = patiently(() => target.kill(), this.#options).then((node) => {
-      figures.killed.push(node);
-      this.#killing = undefined;
-    });
+    this.#killing = patiently(() => target.kill(), this.#options).then(
+      (node) => {
+        figures.killed.push(node);
+        this.#killing = undefined;
+      },
+      // the report counts kills that did not come about
+      () => undefined,
+    );
   }
 }

@@ -10,12 +10,13 @@ export interface S3TargetOptions {
   readonly random: SeededRandom;
   /** Ends the process of a node. */
   readonly kill: (node: number) => void;
+  readonly signal: AbortSignal;
 }
 
 const LOOK_MS = 500;
 
 /** A running cluster, through its door and its reports. */
-export function s3Target({ client, bucket, clock, random, kill }: S3TargetOptions): BlogTarget {
+export function s3Target({ client, bucket, clock, random, kill, signal }: S3TargetOptions): BlogTarget {
   const report = async <T>(key: string, query: Record<string, string> = {}): Promise<T> =>
     JSON.parse((await client.call({ method: 'GET', bucket: '-', key, query })).body) as T;
   const status = (): Promise<StatusReport> => report<StatusReport>('status');
@@ -44,7 +45,7 @@ export function s3Target({ client, bucket, clock, random, kill }: S3TargetOption
         const { total = 1, whole = 0, withoutPrimary = 1 } = seen?.groups ?? {};
         const allUp = seen?.nodes.every(({ state }) => state === 'up') === true;
         if (allUp && whole === total && withoutPrimary === 0) return;
-        await sleep(clock, LOOK_MS);
+        await sleep(clock, LOOK_MS, signal);
       }
     },
     bytesOnDisk: async () => (await status()).nodes.reduce((sum, node) => sum + (node.volumeBytes ?? 0), 0),

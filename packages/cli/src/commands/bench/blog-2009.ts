@@ -122,7 +122,14 @@ export const benchBlog2009: Command = {
           await growTo(client, PUBLISHED.subclusters, terminal);
           const random = new SeededRandom(seed);
           return await benchBlog({
-            target: s3Target({ client, bucket: BUCKET, clock: systemClock, random, kill: killIn(cluster) }),
+            target: s3Target({
+              client,
+              bucket: BUCKET,
+              clock: systemClock,
+              random,
+              kill: killIn(cluster),
+              signal: terminal.signal,
+            }),
             uploads: Math.max(1, Math.round(PUBLISHED.uploads * shares.uploads)),
             sizeFactor: shares.sizes,
             ...load,
