@@ -73,7 +73,13 @@ export { LEAST_PACE, MOST_PACE, type Completion, type Pass } from './scrub/pass.
 export type { ScrubLimits } from './scrub/scrubber.ts';
 export { type Survey, survey } from './scrub/survey.ts';
 export type { Problem, Tally } from './scrub/tally.ts';
-export { decodeGroupSizes, encodeGroupSizesRequest, type GroupRange, MAX_SIZED_GROUPS } from './group-sizes.ts';
+export {
+  decodeGroupSizes,
+  encodeGroupSizesRequest,
+  type GroupRange,
+  MAX_SIZED_GROUPS,
+  serveGroupSizes,
+} from './group-sizes.ts';
 export type { MoveStatus } from './move-meter.ts';
 export { ReplicaNode, type ReplicaNodeOptions } from './replica-node.ts';
 export {

@@ -18,20 +18,27 @@ import {
   withRescale,
 } from '@webdfs/cluster';
 import { changeTopology } from '@webdfs/placement';
-import { encodeStatusAnswer, type NodeStatus, VERB } from '@webdfs/replica';
-import type { Link } from '@webdfs/wire';
+import { encodeStatusAnswer, type NodeStatus, serveGroupSizes, VERB } from '@webdfs/replica';
+import type { Link, Message } from '@webdfs/wire';
 import { AccountKeeper } from './account-keeper.ts';
 import { plannedRescale } from './planned-rescale.ts';
 
 const GROUP_BYTES = 1_000;
-const SIZES = { bytesOf: () => GROUP_BYTES, ofPolicy: () => new Float64Array(4_096).fill(GROUP_BYTES) };
+const SIZES = {
+  bytesOf: () => GROUP_BYTES,
+  ofPolicy: () => new Float64Array(4_096).fill(GROUP_BYTES),
+  isWhole: true,
+};
 const TURNS = 50;
+
+type Sized = Parameters<typeof serveGroupSizes>[0];
 
 /** A map store with a cluster of three in it, and nodes that say of their meters what a test has them say. */
 class Scene implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly store = new MemoryMapStore(this.clock);
   readonly received = new Map<NodeId, number>();
+  saySizes = false;
   readonly #maps: FollowedMap[] = [];
   readonly #keepers: AccountKeeper[] = [];
 
@@ -77,7 +84,11 @@ class Scene implements AsyncDisposable {
   #link(node: NodeId): Link {
     const moves = { receivedBytes: this.received.get(node) ?? 0 };
     const status = { node, revision: 1, liveBytes: 0, objects: 0, blocks: 0, serving: 0, takingOver: 0, member: 0 };
-    const call = async (verb: number): Promise<unknown> => {
+    const call = async (verb: number, message: Message): Promise<unknown> => {
+      if (verb === VERB.GROUP_SIZES && this.saySizes) {
+        const store = { log: () => ({ bytes: GROUP_BYTES }) };
+        return serveGroupSizes({ self: node, map: this.#maps[0]!, store } as unknown as Sized, message);
+      }
       if (verb !== VERB.STATUS) throw new WebdfsError('UNAVAILABLE', 'this one says nothing of sizes');
       return encodeStatusAnswer({ ...status, catchUp: {}, counters: {}, moves } as unknown as NodeStatus);
     };
@@ -127,7 +138,7 @@ test('the account goes on with the next controller, counts nothing twice, and en
   assert.ok(endedMs !== undefined && endedMs >= 12_000);
 });
 
-test('a change that nobody could size is sized when the nodes can say', async (t) => {
+test('a change that nobody could size is sized when all the nodes can say, and not before', async (t) => {
   await using scene = await Scene.begin(seedOf(t));
   const map = await scene.keeperOn(1);
   const { view } = map;
@@ -140,7 +151,10 @@ test('a change that nobody could size is sized when the nodes can say', async (t
   await scene.store.transact(withRescale(proposeTarget(view, target), [], { begin }));
   await scene.elect(1);
   await scene.pass(3_000);
+  assert.equal((await scene.record()).planned.bytes, undefined, 'nobody says anything');
+  scene.saySizes = true;
+  await scene.pass(6_000);
   const { planned } = await scene.record();
-  assert.equal(planned.bytes, 0, 'no primary said anything: there is nothing to move');
+  assert.equal(planned.bytes, begin.planned.copies * GROUP_BYTES);
   assert.equal(planned.copies, begin.planned.copies);
 });

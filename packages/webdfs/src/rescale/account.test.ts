@@ -38,7 +38,7 @@ function sightOf(
     map: { policies: [{ id: 1, copies: 2 }], groupBits: -Infinity, ...map },
     live: (node: NodeId) => ({ session: nodes[node]?.session ?? 1 }),
   } as unknown as MapView;
-  return { view, statuses, sizes: { bytesOf: () => 0, ofPolicy: () => new Float64Array(0) }, nowMs };
+  return { view, statuses, sizes: { bytesOf: () => 0, ofPolicy: () => new Float64Array(0), isWhole: true }, nowMs };
 }
 
 function aRecord(nodes: readonly PlannedNode[], over: Partial<RescaleRecord> = {}): RescaleRecord {

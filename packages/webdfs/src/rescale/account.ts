@@ -38,7 +38,7 @@ function meterAfter([node, lastSession, lastShown, moved]: NodeMeter, session: n
 /** A change that was begun when no node could say what it holds is planned when they can. */
 function plannedAgain(record: RescaleRecord, { view, sizes, nowMs }: Sight): Pick<RescaleRecord, 'planned' | 'open'> {
   const { planned, open, command } = record;
-  if (planned.bytes !== undefined || open === undefined) return record;
+  if (planned.bytes !== undefined || open === undefined || !sizes.isWhole) return record;
   const copiesOf = (policy: Parameters<MapView['policy']>[0]): number => wantedCopies(view.policy(policy));
   const again = plannedRescale(view, view.map.target ?? view.map.settled, { copiesOf, sizes, command, nowMs });
   return {

@@ -10,7 +10,7 @@ function shareOf(topology: Topology, copies: number, bytes: number): ReadonlyMap
 }
 
 /** Where nothing can be asked yet. */
-const UNKNOWN: GroupSizes = { bytesOf: () => 0, ofPolicy: () => new Float64Array(0) };
+const UNKNOWN: GroupSizes = { bytesOf: () => 0, ofPolicy: () => new Float64Array(0), isWhole: false };
 
 /**
  * A change, as it is remembered: what it is to move from where the groups are now, and the least that must be moved.
