@@ -18,7 +18,7 @@ async function freePort(): Promise<number> {
  * each half. Its code is called thousands of times a second over many small functions, which V8 would interpret for long
  * (a 4 KiB PUT cost twice the CPU in the first half minute): baseline code at once, and kept. By default V8 marks the whole heap
  * after every 64 MiB of buffers, however short they lived (a third of the CPU at 128 KiB and more): buffers count with the heap,
- * and both may double before they are marked anew; V8's own choice of when cost a fifth of a 128 KiB PUT and saved no memory.
+ * and both may double before they are marked anew (a fifth less CPU for a 128 KiB PUT in a pair of runs, docs/benchmarks.md).
  */
 const ENGINE = [
   '--max-semi-space-size=8',
