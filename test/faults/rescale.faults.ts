@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { SeededRandom, sleep, systemClock } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
 import { RecordedLoad } from '../support/recorded-load.ts';
+import type { RescaleSummary } from '@webdfs/webdfs';
 import { RunningCluster } from '../support/running-cluster.ts';
 
 /** Clusters that grow and shrink under load; clients that leave the machine time to move groups. */
@@ -48,6 +49,18 @@ test('a cluster grows, is changed midway, drained and shrunk under load; a node 
   await must(cluster, 'cluster', 'remove', '2,4', '--yes', '--watch');
   await cluster.whole();
   assert.deepEqual(Object.keys(await weights(cluster)), ['1', '3', '5']);
+  // a node died, which may have been the controller, and every change has an account that says how it ended
+  const told = (await must(cluster, 'rescale', 'history', '--json')).trim().split('\n');
+  const history = told.map((line) => JSON.parse(line) as RescaleSummary);
+  assert.deepEqual(
+    history.map(({ command, outcome }) => [command, outcome]),
+    [
+      ['cluster remove 2,4', 'settled'],
+      ['cluster drain 2', 'settled'],
+      ['cluster reweight 5 2', 'settled'],
+      ['cluster add --nodes 2', 'replaced'],
+    ],
+  );
   await load.stop();
   const verified = await load.verify();
   context.diagnostic(JSON.stringify({ ...load.counts, ...verified }));
