@@ -19,6 +19,8 @@ type Errand = (typeof ERRANDS)[number];
 /** How long folders may take to ask for their places before the operator goes about something else. */
 const PATIENCE_MS = 12_000;
 const LOOK_MS = 200;
+/** So soon, at most, it thinks better of a change: learners have begun and are not done. */
+const MIDWAY_MS = 60;
 /** Weights, in units of half a node's. */
 const MOST_WEIGHT = 6;
 
@@ -46,18 +48,31 @@ export class Operator {
   act(): void {
     if (this.#isBusy) return;
     this.#isBusy = true;
+    void this.#some()
+      .catch((error: unknown) => this.#cluster.broken(error))
+      .finally(() => {
+        this.#isBusy = false;
+      });
+  }
+
+  /** A change; and at times others while its groups are on their way. */
+  async #some(): Promise<void> {
+    do {
+      await this.#go(this.#anErrand());
+      await new Promise<void>(
+        (resolve) => void this.#cluster.clock.after(MIDWAY_MS * this.#random.fraction(), resolve),
+      );
+    } while (!this.#isOver && this.#random.below(2) === 0);
+  }
+
+  #anErrand(): Errand {
     const { map } = this.#cluster.view;
     const possible = ERRANDS.filter((errand) => {
       if (errand === 'abort') return map.target !== undefined;
       if (errand === 'pause') return map.paused !== true;
       return errand !== 'resume' || map.paused === true;
     });
-    const errand = possible[this.#random.below(possible.length)]!;
-    void this.#go(errand)
-      .catch((error: unknown) => this.#cluster.broken(error))
-      .finally(() => {
-        this.#isBusy = false;
-      });
+    return possible[this.#random.below(possible.length)]!;
   }
 
   /** The weather is good: nothing is paused any more, and half of the time there is a last change, or one is given up. */

@@ -13,12 +13,13 @@ export interface SourceMutant {
   /** The rule's name in docs/internals/replication.md. */
   readonly rule: string;
   readonly edits: readonly Edit[];
-  /** What must befall a cluster for the rule to matter, beside what the seed chooses, or alone. */
+  /** What must befall a cluster for the rule to matter. */
   readonly faults: readonly Fault[];
+  /** These alone; else what the seed chooses too. */
+  readonly alone?: boolean;
   readonly badMs: number;
-  /** It is seen within so many seeds, from `first` on. */
-  readonly first: number;
-  readonly within: number;
+  /** It is seen by this seed; undefined: no seed is known that sees it. */
+  readonly seenBy?: number;
 }
 
 const PROPOSE = 'cluster/src/propose.ts';
@@ -39,24 +40,19 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['rescale'],
     badMs: 6_000,
-    first: 1,
-    within: 100,
   },
   'marks are not compared': {
     rule: 'M1',
     edits: [{ file: PROPOSE, find: "{ type: 'range', prefix: DOWN_PREFIX, notAfter: map.revision },", replace: '' }],
     faults: LOSSES,
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'eligible nodes stay so with minCopies': {
     rule: 'M2',
     edits: [{ file: PROPOSE, find: ' || members.length >= view.minCopies) return [];', replace: ') return [];' }],
     faults: LOSSES,
     badMs: 12_000,
-    first: 1,
-    within: 100,
+    seenBy: 32,
   },
   'the fence is not passed on': {
     rule: 'M3',
@@ -69,16 +65,12 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['isolate', 'watch-stuck', 'one-way'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'a learner counts before commits wait for it': {
     rule: 'J4',
     edits: [{ file: COMMIT, find: "if (primary.learner?.state === 'pending')", replace: 'if (false)' }],
     faults: ['rescale', 'delay', 'jitter'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'a learner of another session is added': {
     rule: 'J4',
@@ -91,8 +83,6 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['rescale', 'power', 'map-slow'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'a primary that sent a change before its restart still adds the learner': {
     rule: 'J4',
@@ -105,8 +95,6 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['rescale', 'kill', 'map-slow'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'acknowledged by all but one': {
     rule: 'W7',
@@ -119,8 +107,7 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['power', 'isolate'],
     badMs: 6_000,
-    first: 1,
-    within: 20,
+    seenBy: 4,
   },
   'commits below minCopies': {
     rule: 'S8',
@@ -129,26 +116,22 @@ export const SOURCE_MUTANTS = {
       { file: COMMIT, find: "assert(state.view.inSync.length >= state.view.minCopies, '", replace: "assert(true, '" },
       { file: 'replica/src/proposals.ts', find: 'view.inSync.length < view.minCopies', replace: 'false' },
     ],
-    faults: LOSSES,
+    faults: ['isolate', 'kill', 'power'],
+    alone: true,
     badMs: 12_000,
-    first: 1,
-    within: 100,
+    seenBy: 7,
   },
   'a primary serves on while it gives its group away': {
     rule: 'L6',
     edits: [{ file: MEMBERSHIP, find: "if (plan.yields && primary.phase === 'serve')", replace: 'if (false)' }],
     faults: ['rescale', 'watch-stuck'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'a primary whose change may have been done takes its ballot again': {
     rule: 'L6',
     edits: [{ file: MEMBERSHIP, find: "if (event.outcome !== 'failed') return;", replace: '' }],
     faults: ['rescale', 'map-away', 'watch-stuck'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'nobody waits for the fence': {
     rule: 'L7',
@@ -161,8 +144,6 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['isolate', 'watch-stuck', 'one-way'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'a lease is renewed with an old map': {
     rule: 'L1',
@@ -175,8 +156,6 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['watch-stuck', 'isolate'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'the session is no part of the ballot': {
     rule: 'S1',
@@ -185,8 +164,7 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['kill'],
     badMs: 6_000,
-    first: 1,
-    within: 20,
+    seenBy: 2,
   },
   'a late sync cuts what was acknowledged': {
     rule: 'T3',
@@ -204,32 +182,25 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['kill', 'delay', 'jitter', 'flaky'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'an old disk counts as the same': {
     rule: 'T6',
     edits: [{ file: REGISTRATION, find: "< life ? 'lost' : 'same'", replace: "< life ? 'same' : 'same'" }],
     faults: ['old-disk'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'a new disk comes without its mark': {
     rule: 'T6',
     edits: [{ file: REGISTRATION, find: 'write: [write, mark.write]', replace: 'write: [write]' }],
     faults: ['new-disk', 'rescale'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'a sweep leaves the slice as it is': {
     rule: 'sweep',
     edits: [{ file: 'cluster/src/upkeep.ts', find: "{ type: 'put', key, value: '{}' },", replace: '' }],
     faults: LOSSES,
     badMs: 12_000,
-    first: 1,
-    within: 20,
+    seenBy: 1,
   },
   'a mark goes while groups need it': {
     rule: 'unmark',
@@ -242,8 +213,6 @@ export const SOURCE_MUTANTS = {
     ],
     faults: LOSSES,
     badMs: 12_000,
-    first: 1,
-    within: 20,
   },
   'no request is remembered': {
     rule: 'W5',
@@ -259,10 +228,10 @@ export const SOURCE_MUTANTS = {
         replace: "assert(true, '",
       },
     ],
-    faults: ['kill', 'flaky', 'drop'],
+    faults: ['kill', 'flaky', 'drop', 'isolate'],
+    alone: true,
     badMs: 12_000,
-    first: 1,
-    within: 100,
+    seenBy: 4,
   },
   'blocks that nothing names go without a fence': {
     rule: 'B2',
@@ -275,8 +244,6 @@ export const SOURCE_MUTANTS = {
     ],
     faults: ['pause', 'map-slow', 'slow-way'],
     badMs: 12_000,
-    first: 1,
-    within: 100,
   },
   'deletions are not learned': {
     rule: 'J3',
@@ -292,10 +259,10 @@ export const SOURCE_MUTANTS = {
         replace: "return theirs.tombstone ? 'leave' : 'fetch';",
       },
     ],
-    faults: ['kill', 'power'],
+    faults: ['kill', 'power', 'isolate'],
+    alone: true,
     badMs: 12_000,
-    first: 1,
-    within: 100,
+    seenBy: 3,
   },
 } as const satisfies Record<string, SourceMutant>;
 
