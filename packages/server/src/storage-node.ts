@@ -153,7 +153,18 @@ export class StorageNode implements AsyncDisposable {
       const upkeep = new UpkeepLoop({ clock, log, compact: () => store.compact() });
       upkeep.start();
       stack.move();
-      return new StorageNode({ node, map, copy, store, replica, transport, session, controller, upkeep, stopFollowing });
+      return new StorageNode({
+        node,
+        map,
+        copy,
+        store,
+        replica,
+        transport,
+        session,
+        controller,
+        upkeep,
+        stopFollowing,
+      });
     } catch (error) {
       await stack.disposeAsync();
       throw error;
