@@ -12,7 +12,7 @@ const LEAST_PIECE = 65_536;
 const MOST_PIECE = 1_048_576;
 
 /** What a message costs beside its bytes, in bytes: groups of few objects take a node's time, not its network's. */
-const MESSAGE_WORK = 32_768;
+const MESSAGE_WORK = 8_192;
 
 /** One direction of what moves through a node: what learning takes in, or what is sent to learners. */
 export class MoveLane {
