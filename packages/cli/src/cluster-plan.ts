@@ -1,11 +1,5 @@
 import { codeOf, messageOf, WebdfsError } from '@webdfs/base';
-import {
-  type NodeId,
-  planChange,
-  type PlanWarning,
-  type Topology,
-  type TopologyChange,
-} from '@webdfs/placement';
+import { type NodeId, planChange, type PlanWarning, type Topology, type TopologyChange } from '@webdfs/placement';
 import { changeEvenly } from '@webdfs/rescale';
 import { parseChange, type S3Client, type StatusReport, type TopologyReport } from '@webdfs/webdfs';
 import { type Arguments, UsageError } from './command.ts';

@@ -31,7 +31,10 @@ test('so it is while the numbers of copies change, up and down, with targets tha
     told += result.told;
     settled += result.policies;
   }
-  assert.ok(told > RUNS && settled > RUNS / 10, `${told} entries told, ${settled} policies: the runs are about nothing`);
+  assert.ok(
+    told > RUNS && settled > RUNS / 10,
+    `${told} entries told, ${settled} policies: the runs are about nothing`,
+  );
 });
 
 /** For each rule a seed that shows what it is for. When events change, `history.fuzz.ts` finds others. */
