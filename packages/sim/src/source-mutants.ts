@@ -39,7 +39,9 @@ export const SOURCE_MUTANTS = {
       },
     ],
     faults: ['rescale'],
-    badMs: 6_000,
+    alone: true,
+    badMs: 4_000,
+    seenBy: 22,
   },
   'marks are not compared': {
     rule: 'M1',
