@@ -8,6 +8,7 @@ import {
   type S3Client,
   tellTopology,
   type TopologyReport,
+  TopologyWatch,
 } from '@webdfs/webdfs/remote';
 import { graveOf, isGrave, planOf, runningCluster } from './cluster-plan.ts';
 import { type Arguments, EXIT, UsageError } from './command.ts';
@@ -41,22 +42,22 @@ async function isAgreed(terminal: Terminal): Promise<boolean> {
   }
 }
 
-/** Follows a rescale to its end. Groups may go on and off their goals meanwhile: a node that dies takes its own away. */
+/**
+ * Follows a rescale to its end. Groups may go on and off their goals meanwhile: a node that dies takes its own away.
+ *
+ * @throws what the last look failed with, when nobody has answered for a minute
+ */
 export async function watchRescale(client: S3Client, terminal: Terminal): Promise<TopologyReport> {
   using _ = heldAlive();
   const line = new StatusLine(terminal, systemClock);
+  const watch = new TopologyWatch(client, systemClock);
   let report = await lookAtTopology(client, terminal.signal);
   while (!isSettled(report)) {
     line.show(progressText(report));
     const { groups, atGoal, paused, moving } = report;
     if (terminal.json) printJson(terminal, { groups, atGoal, paused, ...(moving === undefined ? {} : { moving }) });
     await sleep(systemClock, LOOK_MS, terminal.signal);
-    try {
-      report = await lookAtTopology(client, terminal.signal);
-    } catch (error) {
-      // whoever was asked may have gone: another node answers next time
-      if (!(error instanceof WebdfsError) || error.remedy !== 'retry') throw error;
-    }
+    report = (await watch.look(terminal.signal)) ?? report;
   }
   line.end();
   return report;

@@ -218,8 +218,7 @@ export class ReplicaEngine implements ReplicaHost {
     if (verb === VERB.PUT_BLOCK) return await this.#putBlock(message, body, context);
     if (verb !== VERB.STAGE) throw new WebdfsError('UNSUPPORTED', `no verb ${verb} at node ${this.self}`);
     const stage = decodeStage(message);
-    if (this.store.full)
-      throw new WebdfsError('DISK_FULL', `the disk of node ${this.self} takes no more bytes`);
+    if (this.store.full) throw new WebdfsError('DISK_FULL', `the disk of node ${this.self} takes no more bytes`);
     await stageBody(stage, body, context, this.#pipeline);
     return STAGED_ANSWER;
   }

@@ -1,3 +1,4 @@
+import { type Clock, WebdfsError } from '@webdfs/base';
 import type { RescaleHistory, TopologyReport } from '../reports.ts';
 import type { S3Client } from '../s3-client.ts';
 
@@ -8,6 +9,35 @@ export async function lookAtTopology(client: S3Client, signal?: AbortSignal): Pr
   const asked = { method: 'GET', bucket: '-', key: 'topology' } as const;
   const { body } = await client.call(signal === undefined ? asked : { ...asked, signal });
   return JSON.parse(body) as TopologyReport;
+}
+
+/** A cluster of which nobody answers for so long is gone, or cut off from here. */
+const SILENCE_MS = 60_000;
+
+/** Looks at the topology again and again, while nodes come and go: whoever was asked may have gone, and another answers next time. */
+export class TopologyWatch {
+  readonly #client: S3Client;
+  readonly #clock: Clock;
+  #heardAt: number;
+
+  constructor(client: S3Client, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#heardAt = clock.monotonic();
+  }
+
+  /** Undefined when nobody answers just now. @throws what the look failed with, when nobody has answered for a minute */
+  async look(signal: AbortSignal): Promise<TopologyReport | undefined> {
+    try {
+      const report = await lookAtTopology(this.#client, signal);
+      this.#heardAt = this.#clock.monotonic();
+      return report;
+    } catch (error) {
+      const isBrief = this.#clock.monotonic() < this.#heardAt + SILENCE_MS;
+      if (isBrief && error instanceof WebdfsError && error.remedy === 'retry') return undefined;
+      throw error;
+    }
+  }
 }
 
 /** What was done, the newest first. */

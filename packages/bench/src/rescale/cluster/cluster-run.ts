@@ -7,6 +7,7 @@ import {
   type S3Client,
   tellTopology,
   type TopologyReport,
+  TopologyWatch,
   verifyObjects,
 } from '@webdfs/webdfs/remote';
 import { idleShareSince, processorTimes } from '../processor-times.ts';
@@ -99,17 +100,12 @@ async function restoreCap({ client, capBytes }: ClusterRunOptions, before: Topol
 /** Waits for the change to settle, and keeps what it said of itself meanwhile. */
 async function follow({ client, clock, signal, onProgress }: ClusterRunOptions): Promise<Sample[]> {
   const samples: Sample[] = [];
+  const watch = new TopologyWatch(client, clock);
   const began = clock.monotonic();
   while (samples.length < MAX_SAMPLES) {
     await sleep(clock, LOOK_MS, signal);
-    let report: TopologyReport;
-    try {
-      report = await lookAtTopology(client, signal);
-    } catch (error) {
-      // whoever was asked may have gone: another node answers next time
-      if (!(error instanceof WebdfsError) || error.remedy !== 'retry') throw error;
-      continue;
-    }
+    const report = await watch.look(signal);
+    if (report === undefined) continue;
     if (isSettled(report)) return samples;
     const { moving } = report;
     if (moving === undefined) continue;
