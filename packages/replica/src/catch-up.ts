@@ -5,7 +5,7 @@ import { Learner, type LearnerLimits, type Moving } from './learner.ts';
 import { LearnerSource, type SourceLimits } from './learner-source.ts';
 import { serveKeys } from './fetching.ts';
 import type { CallHandler } from './engine.ts';
-import { attachedBytes, isUrgent, serveMovedBlock } from './move-block.ts';
+import { attachedBytes, hurryOf, serveMovedBlock } from './move-block.ts';
 import { MovePace } from './move-pace.ts';
 import { MovePlan } from './move-plan.ts';
 import type { ReplicaHost } from './replica-host.ts';
@@ -52,7 +52,7 @@ export class CatchUp {
 
   /** An answer leaves when its bytes may. */
   async #inTurn({ group, answer }: { group: GroupKey; answer: Message }, { signal }: CallContext): Promise<Message> {
-    await this.pace.outgo.pass(attachedBytes(answer), isUrgent(this.#host.map.view, group), signal);
+    await this.pace.outgo.pass(attachedBytes(answer), hurryOf(this.#host.map.view, group), signal);
     return answer;
   }
 

@@ -13,7 +13,7 @@ import {
 } from './learner-codec.ts';
 import { compareHeld, compareWalk, type Pair, pairs, RowRun, type Verdict } from './learner-compare.ts';
 import { sameContents, sumOf } from './learner-pages.ts';
-import { attachedBytes, isUrgent, moveBlock } from './move-block.ts';
+import { attachedBytes, hurryOf, moveBlock } from './move-block.ts';
 import type { MoveLane } from './move-pace.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import { blockGoneOf, noteOf, type Synthesis, tombstoneOf } from './synthetic-entry.ts';
@@ -193,7 +193,7 @@ export class Lesson {
   /** What has come counts, and what comes next waits for it. */
   async #pass(bytes: number): Promise<void> {
     const { lane, key, signal } = this.#options;
-    await lane.pass(bytes, isUrgent(this.#host.map.view, key), signal);
+    await lane.pass(bytes, hurryOf(this.#host.map.view, key), signal);
   }
 
   async #learnBlocks(above: number): Promise<void> {

@@ -22,7 +22,7 @@ import {
 } from './learner-codec.ts';
 import { Diverged, Lesson, type LessonOptions, type Movement } from './learner-lesson.ts';
 import { sameContents, sumOf } from './learner-pages.ts';
-import { isUrgent } from './move-block.ts';
+import { hurryOf } from './move-block.ts';
 import type { MoveLane, MovePace } from './move-pace.ts';
 import type { MovePlan } from './move-plan.ts';
 import { Rate } from './rate.ts';
@@ -88,7 +88,7 @@ export class Learner {
   readonly #courses = new Map<number, Course>();
   readonly #turns: WorkTurns;
   /** Of groups with too few copies to be written: they wait for none that is slowed. */
-  readonly #urgentTurns: WorkTurns;
+  readonly #repairTurns: WorkTurns;
   readonly #movement: Movement = { compared: 0, entries: 0, bytes: 0, removed: 0, wasted: 0, missing: 0 };
   readonly #rate: Rate;
   readonly #reports = new Map<NodeId, LearnReport[]>();
@@ -104,7 +104,7 @@ export class Learner {
     this.#plan = moving.plan;
     this.#limits = { ...LEARNER_LIMITS, ...limits };
     this.#turns = turnsOf(this.#limits);
-    this.#urgentTurns = turnsOf(this.#limits);
+    this.#repairTurns = turnsOf(this.#limits);
     this.#rate = new Rate(host.clock);
   }
 
@@ -206,7 +206,7 @@ export class Learner {
   }
 
   #turnsFor(key: GroupKey): WorkTurns {
-    return isUrgent(this.#host.map.view, key) ? this.#urgentTurns : this.#turns;
+    return hurryOf(this.#host.map.view, key) === 'move' ? this.#turns : this.#repairTurns;
   }
 
   #turnOf(key: GroupKey): number {

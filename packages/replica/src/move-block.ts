@@ -5,17 +5,18 @@ import type { CallContext, Link, Message, Outgoing } from '@webdfs/wire';
 import { decodeReadBlock, encodeReadBlock, type ReadBlockHead } from './block-codec.ts';
 import { packBlockBody, unpackBlockBody } from './block-entry.ts';
 import { drain, serveBlock } from './block-transfer.ts';
-import type { MoveLane } from './move-pace.ts';
+import type { Hurry, MoveLane } from './move-pace.ts';
 import type { ReplicaHost } from './replica-host.ts';
 import { VERB } from './verbs.ts';
 
 /** For one piece, which waits for its turn where the source may send only so much. */
 const DEADLINE_MS = 60_000;
 
-/** Whether a group has too few copies to be written: nothing that mends it waits. */
-export function isUrgent(view: MapView, key: GroupKey): boolean {
-  const { inSync, minCopies } = view.group(key);
-  return inSync.length < minCopies;
+/** How much hurry there is with a group's next copy. */
+export function hurryOf(view: MapView, key: GroupKey): Hurry {
+  const { inSync, copies, minCopies } = view.group(key);
+  if (inSync.length < minCopies) return 'urgent';
+  return inSync.length < copies ? 'repair' : 'move';
 }
 
 export interface MoveBlockOptions {
@@ -52,7 +53,7 @@ export async function moveBlock(entry: LogEntry, options: MoveBlockOptions): Pro
     };
     while (offset < size) {
       const length = Math.min(options.lane.pieceBytes, size - offset);
-      await options.lane.pass(length, isUrgent(map.view, group), options.signal);
+      await options.lane.pass(length, hurryOf(map.view, group), options.signal);
       await movePiece({ ...group, id: entry.key, offset, length }, write, options);
       offset += length;
     }
@@ -90,7 +91,7 @@ export async function serveMovedBlock(
 ): Promise<Message> {
   const { request } = decodeReadBlock(message);
   if (request.length === 0) throw new WebdfsError('INVALID', 'a piece of a block has a length');
-  await lane.pass(request.length, isUrgent(map.view, request), context.signal);
+  await lane.pass(request.length, hurryOf(map.view, request), context.signal);
   return await serveBlock(store, request, body, { context, staged: false, moves });
 }
 

@@ -35,7 +35,7 @@ class Mover {
         free = Math.max(free, this.clock.monotonic()) + (this.pace.intake.pieceBytes * 1_000) / most;
         const { pieceBytes } = this.pace.intake;
         await new Promise<void>((resolve) => void this.clock.after(free - this.clock.monotonic(), resolve));
-        await this.pace.intake.pass(pieceBytes, false);
+        await this.pace.intake.pass(pieceBytes, 'move');
       }
     };
     const streams = [one(), one(), one(), one()];
@@ -68,14 +68,32 @@ test('a limit of the map is kept, whatever a node could do, and is another withi
 
 test('what is urgent waits for nothing, and counts', async () => {
   const mover = new Mover({ bytesPerSecond: 1 * MIB });
-  for (let i = 0; i < 10; i++) await mover.pace.intake.pass(MIB, true);
+  for (let i = 0; i < 10; i++) await mover.pace.intake.pass(MIB, 'urgent');
   assert.equal(mover.clock.monotonic(), 0);
   let hasPassed = false;
-  void mover.pace.intake.pass(MIB, false).then(() => (hasPassed = true));
+  void mover.pace.intake.pass(MIB, 'move').then(() => (hasPassed = true));
   await mover.pass(10_500);
   assert.equal(hasPassed, false);
   await mover.pass(1_000);
   assert.equal(hasPassed, true);
+});
+
+test('what lacks a copy yields to no client, and to the limits of the map', async () => {
+  const mover = new Mover();
+  await mover.move(3, 40 * MIB, 1);
+  await mover.move(6, 40 * MIB, 60);
+  assert.ok(mover.pace.counters().moveRate > 0);
+  const before = mover.clock.monotonic();
+  for (let i = 0; i < 1_000; i++) await mover.pace.intake.pass(1, 'repair');
+  assert.equal(mover.clock.monotonic(), before);
+
+  const limited = new Mover({ bytesPerSecond: MIB });
+  let passed = 0;
+  void (async () => {
+    for (; passed < 4; passed++) await limited.pace.intake.pass(MIB, 'repair');
+  })();
+  await limited.pass(2_500);
+  assert.ok(passed >= 1 && passed <= 3, `${passed}`);
 });
 
 test('a share limits it only while there are clients', async () => {
@@ -107,7 +125,7 @@ test('groups of next to nothing give way as well: each message has its price', a
   const until = mover.clock.monotonic() + 1_000;
   let messages = 0;
   const asking = (async () => {
-    for (; mover.clock.monotonic() < until; messages++) await mover.pace.intake.pass(1, false);
+    for (; mover.clock.monotonic() < until; messages++) await mover.pace.intake.pass(1, 'move');
   })();
   await mover.pass(1_500);
   await asking;

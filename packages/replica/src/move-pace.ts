@@ -14,6 +14,12 @@ const MOST_PIECE = 1_048_576;
 /** What a message costs beside its bytes, in bytes: groups of few objects take a node's time, not its network's. */
 const MESSAGE_WORK = 8_192;
 
+/**
+ * `urgent`: the group has too few copies to be written, and nothing that mends it waits. `repair`: it lacks a copy, which waits as the map's
+ * limits say, and for no client: another failure may come first. `move`: it has all its copies, and only moves.
+ */
+export type Hurry = 'urgent' | 'repair' | 'move';
+
 /** One direction of what moves through a node: what learning takes in, or what is sent to learners. */
 export class MoveLane {
   readonly #clock: Clock;
@@ -51,12 +57,15 @@ export class MoveLane {
     return Math.max(LEAST_PIECE, Math.min(MOST_PIECE, chunks * LEAST_PIECE));
   }
 
-  /** Waits until a message of so many bytes may pass. What is urgent counts, and waits for nothing. @throws the signal's reason */
-  async pass(bytes: number, isUrgent: boolean, signal?: AbortSignal): Promise<void> {
+  /** Waits until a message of so many bytes may pass; what does not wait counts as well. @throws the signal's reason */
+  async pass(bytes: number, hurry: Hurry, signal?: AbortSignal): Promise<void> {
+    const work = bytes + MESSAGE_WORK;
     this.#bytes += bytes;
-    this.#work += bytes + MESSAGE_WORK;
-    const waitMs = Math.max(this.#limited.reserve(bytes), this.#yielding.reserve(bytes + MESSAGE_WORK));
-    if (waitMs > 0 && !isUrgent) await sleep(this.#clock, waitMs, signal);
+    this.#work += work;
+    const limitedMs = this.#limited.reserve(bytes);
+    const yieldingMs = hurry === 'move' ? this.#yielding.reserve(work) : 0;
+    const waitMs = Math.max(limitedMs, yieldingMs);
+    if (waitMs > 0 && hurry !== 'urgent') await sleep(this.#clock, waitMs, signal);
   }
 
   /** Bytes per second by the map, and of work as far as clients are concerned. */

@@ -1,4 +1,4 @@
-import { type GroupKey, messageOf, type NodeId, utf8, WebdfsError } from '@webdfs/base';
+import { type GroupKey, messageOf, type NodeId, sleep, utf8, WebdfsError } from '@webdfs/base';
 import { objectKey } from '@webdfs/client';
 import type { MapView } from '@webdfs/cluster';
 import { hashKey } from '@webdfs/placement';
@@ -24,6 +24,12 @@ const MAX_BLOCKS = 1_024;
 const VERIFY_MS = 60_000;
 /** Bytes that one call has read and verified at most: blocks are up to 8 MiB each. */
 const ITEMS_PER_CALL = Math.min(16, MAX_VERIFY_ITEMS);
+
+/**
+ * A member that has an entry on its disk applies it once it hears that it is committed: 20 ms later, or with the next message that gets
+ * through where a link was just made anew. So it is looked at again after these pauses.
+ */
+const LATE_PAUSES_MS = [50, 100, 200, 400, 800];
 
 interface Thing {
   readonly what: string;
@@ -111,6 +117,29 @@ async function inspect(access: ClusterAccess, view: MapView, things: readonly Th
   });
 }
 
+/** Members do not agree, and none has said why: one of them may not have heard of a commit yet. */
+export function isLate({ copies }: PlaceReport): boolean {
+  const members = copies.filter(({ role }) => role !== 'learner');
+  if (members.some(({ checksum, problem }) => checksum === 'bad' || problem !== undefined)) return false;
+  return members.some(({ present, version }) => !present || version !== members[0]!.version);
+}
+
+async function inspectSettled(access: ClusterAccess, view: MapView, things: readonly Thing[]): Promise<PlaceReport[]> {
+  const places = await inspect(access, view, things);
+  for (const pauseMs of LATE_PAUSES_MS) {
+    const late = [...places.keys()].filter((index) => isLate(places[index]!));
+    if (late.length === 0) break;
+    await sleep(access.clock, pauseMs);
+    const again = await inspect(
+      access,
+      view,
+      late.map((index) => things[index]!),
+    );
+    for (const [at, index] of late.entries()) places[index] = again[at]!;
+  }
+  return places;
+}
+
 /** Present, good, of one version on all that must have it, and on as many as the policy wants. */
 function isSound(view: MapView, place: PlaceReport, group: GroupKey): boolean {
   const { copies } = view.group(group);
@@ -179,7 +208,7 @@ export async function whereReport(
     }),
   ];
   const { view } = access.map;
-  const places = await inspect(access, view, things);
+  const places = await inspectSettled(access, view, things);
   return {
     bucket: bucketName,
     key,
