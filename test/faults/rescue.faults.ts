@@ -6,6 +6,7 @@ import { SeededRandom, sleep, systemClock } from '@webdfs/base';
 import { seedOf } from '@webdfs/base/testing';
 import { RecordedLoad } from '../support/recorded-load.ts';
 import { FLAGS, MAIN, runProgram, RunningCluster } from '../support/running-cluster.ts';
+import { isRunning } from '../support/is-running.ts';
 
 /** The map store is lost, alone or with a disk: the nodes' folders give it back, and everything acknowledged is there. */
 
@@ -57,14 +58,6 @@ test('the map store is lost under a load: it is made again from the nodes, and n
   assert.ok(verified.present > 10);
   assert.deepEqual(load.violations, []);
 });
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 test('map store and one disk are lost: the loss must be said, and the other two give everything back', async (context) => {
   const random = new SeededRandom(seedOf(context));

@@ -2,6 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Seat } from '@webdfs/cluster/testing';
 import { atTheEnd } from './last-rites.ts';
+import { isRunning } from './is-running.ts';
 
 /** Machines as far as the network can tell: one network namespace each, on a bridge that the tests stand at too. */
 
@@ -35,14 +36,6 @@ function endProcess(pid: number): void {
     process.kill(pid, 'SIGKILL');
   } catch {
     // it has ended by itself
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
   }
 }
 

@@ -1,7 +1,7 @@
 import { systemClock, SystemRandom } from '@webdfs/base';
 import { type ClusterRunOptions, clusterReport, runCluster } from '@webdfs/bench';
 import { S3Client } from '@webdfs/webdfs/remote';
-import { byteRateOf, bytesOf } from '../../byte-rate.ts';
+import { byteRateOf, bytesOf } from '../../amounts.ts';
 import { type Arguments, type Option, UsageError } from '../../command.ts';
 import { remoteOf } from '../../remote.ts';
 import type { Terminal } from '../../terminal.ts';

@@ -1,5 +1,5 @@
 import { lookAtTopology, tellTopology, type TopologyReport } from '@webdfs/webdfs/remote';
-import { byteRateOf, shareOf } from '../../byte-rate.ts';
+import { byteRateOf, shareOf } from '../../amounts.ts';
 import { type Arguments, type Command, EXIT, UsageError } from '../../command.ts';
 import { connect, REMOTE_OPTIONS } from '../../remote.ts';
 import { followRescale } from '../../rescale.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { byteRateOf, bytesOf, shareOf } from './byte-rate.ts';
+import { byteRateOf, bytesOf, shareOf } from './amounts.ts';
 import { UsageError } from './command.ts';
 
 test('rates are read in units of 1024 and of 1000', () => {
